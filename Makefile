@@ -1,0 +1,55 @@
+# Each target creates the environment it needs: Python 3.11 or newer, pip and make are enough.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then echo $$p; break; fi; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PEERS := .venv-peers
+
+.PHONY: help demo test test-slow lint format bench bench-peers clean
+
+help:
+	@echo "make demo         fit a model to data that ships with scikit-learn and show the result"
+	@echo "make test         run the tests"
+	@echo "make test-slow    run the tests that take minutes"
+	@echo "make lint         check style and types"
+	@echo "make bench        measure speed, memory and accuracy; prints a table"
+	@echo "make bench-peers  compare with other packages (installs them in $(PEERS))"
+
+$(VENV)/.ready: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "kofa needs Python 3.11 or newer on the PATH"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(PEERS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	@touch $@
+
+demo: $(VENV)/.ready
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest -q
+
+test-slow: $(VENV)/.ready
+	$(BIN)/python -m pytest -q -m slow
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.ready
+	$(BIN)/python -m benchmarks
+
+bench-peers: $(PEERS)/.ready
+	$(PEERS)/bin/python -m benchmarks.peers
+
+clean:
+	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,23 @@
+"""Bayesian factor analysis of several views of the same samples, also through kernels."""
+
+from kofa.errors import DataError, DeclarationError, KofaError
+from kofa.inference import Iteration
+from kofa.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed
+from kofa.model import FactorModel
+from kofa.views import Real
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "RBF",
+    "DataError",
+    "DeclarationError",
+    "FactorModel",
+    "Iteration",
+    "KofaError",
+    "Laplacian",
+    "Linear",
+    "Polynomial",
+    "Precomputed",
+    "Real",
+]

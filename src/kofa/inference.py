@@ -1,0 +1,255 @@
+"""The loop: start, sweeps, rotation, pruning, restarts, stopping. No equations."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from kofa.bound import elbo
+from kofa.linalg import Array, IntArray
+from kofa.observations import Rows
+from kofa.posterior import Gamma, State, ViewPosterior
+from kofa.rotation import rotate
+from kofa.updates import (
+    Statistics,
+    ViewStatistics,
+    centred,
+    expected_residual,
+    global_step,
+    update_alpha,
+    update_weights,
+)
+
+logger = logging.getLogger("kofa")
+
+PRIOR = 1e-6  # a0 = b0 of the broad Gamma priors; the data are on unit scale
+NOISE_FLOOR = 3e-8  # prior belief: no column is known better than to 2e-4 of its spread
+SPECTRAL_SHAPE = 50.0  # ν/2 of an output's spectral prior
+LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
+PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
+OUTPUT_START_NOISE = 0.5
+# A kernel is computed, not measured: where it feeds outputs its only noise is what the factors
+# leave out at the start. A prior worth this many times the data holds it there.
+HELD = 1e3
+
+
+class Engine(Protocol):
+    """What the loop needs of the place where the rows live."""
+
+    rows: Rows
+    Z: Array
+
+    def sweep(self, state: State) -> Statistics: ...
+    def summarise(self, Z: Array) -> Statistics: ...
+    def principal_directions(self, views: list[int], k: int, rng: np.random.Generator) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Role:
+    """How inference treats one view."""
+
+    name: str
+    kernelized: bool = False
+    output: bool = False
+    sparse: bool = False
+    noise_per_column: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """When to stop, and what happens on the way."""
+
+    n_factors: int
+    max_iter: int = 1000
+    tol: float = 1e-3
+    rotate_every: int = 5
+    prune: bool = True
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What a callback sees after each iteration."""
+
+    n_iter: int
+    lower_bound: float
+    terms: dict[str, float]
+    n_factors: int
+    pruned: bool  # factors were removed at the end of this iteration: the next bound may be lower
+    start: int = 0
+
+
+Callback = Callable[[Iteration], object]
+
+
+@dataclass
+class Run:
+    """The path of one start."""
+
+    state: State
+    Z: Array
+    history: list[Iteration] = field(default_factory=list)
+    converged: bool = False
+
+    @property
+    def lower_bound(self) -> float:
+        return self.history[-1].lower_bound
+
+
+# ---------------------------------------------------------------- start
+
+
+def start(
+    engine: Engine, roles: Sequence[Role], settings: Settings, rng: np.random.Generator, nth: int
+) -> State:
+    """The first global factors: spectral for the first start, random for the others.
+
+    The priors come from the spectral start in either case, so that bounds can be compared.
+    """
+    inputs = [m for m, role in enumerate(roles) if not role.output] or list(range(len(roles)))
+    n = engine.rows.n_samples
+    Z = np.sqrt(n) * engine.principal_directions(inputs, min(settings.n_factors, n), rng)
+    if Z.shape[1] == 0:  # nothing varies
+        Z = np.ones((n, 1)) / n
+    views = centred(engine.summarise(Z), engine.rows)
+    supervised = any(role.output for role in roles)
+    state = [_start_view(role, s, supervised) for role, s in zip(roles, views, strict=True)]
+    state = _spectral_priors(state, roles)
+    if nth > 0:
+        views = centred(engine.summarise(rng.standard_normal(Z.shape)), engine.rows)
+    return global_step(tuple(state), views)
+
+
+def _start_view(role: Role, s: ViewStatistics, supervised: bool) -> ViewPosterior:
+    """q of one view given Z: all but least squares, with the noise that this leaves."""
+    n_columns, k = s.R.shape
+    ones = np.ones(n_columns)
+    q = update_weights(s, np.full(k, PRIOR), ones, ones / NOISE_FLOOR)
+    n, residual, total = s.n_column, expected_residual(q, s), s.y_square
+    if not role.noise_per_column:
+        n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
+    least = OUTPUT_START_NOISE if role.output else 0.0 if role.kernelized else PRIMAL_START_NOISE
+    noise = np.maximum(residual, least * total) + NOISE_FLOOR * n
+    tau_prior = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * NOISE_FLOOR * n)
+    if supervised and role.kernelized and not role.output:
+        tau_prior = Gamma(HELD * n, HELD * noise)
+    alpha_prior = Gamma(np.array(PRIOR), np.full(k, PRIOR))
+    return ViewPosterior(
+        weights=q,
+        alpha=update_alpha(alpha_prior, q, ones),
+        gamma=Gamma(ones, ones) if role.sparse else None,
+        tau=Gamma(0.5 * n, 0.5 * noise),
+        alpha_prior=alpha_prior,
+        gamma_prior=Gamma(np.array(PRIOR), np.array(PRIOR)),
+        tau_prior=tau_prior,
+    )
+
+
+def _spectral_priors(state: Sequence[ViewPosterior], roles: Sequence[Role]) -> list[ViewPosterior]:
+    """Give outputs a prior that trusts strong directions of the inputs more than weak ones.
+
+    A Gaussian process gives w_k a variance proportional to the kernel's eigenvalue along z_k,
+    which is |w_k| for a kernelized view and |w_k|² for a primal one.
+    """
+    energy = np.zeros(state[0].weights.mean.shape[1])
+    for view, role in zip(state, roles, strict=True):
+        if not role.output:
+            square = (view.weights.mean**2).sum(axis=0)
+            along = np.sqrt(square) if role.kernelized else square
+            energy += along / max(float(along.max()), np.finfo(float).tiny)
+    energy = np.maximum(energy, LEAST_ENERGY)
+    return [
+        _with_energy(view, energy) if role.output else view
+        for view, role in zip(state, roles, strict=True)
+    ]
+
+
+def _with_energy(view: ViewPosterior, energy: Array) -> ViewPosterior:
+    shape = np.array(SPECTRAL_SHAPE)
+    c = float(energy.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
+    prior = Gamma(shape, shape * energy / c)
+    return replace(view, alpha=prior, alpha_prior=prior, energy=energy)
+
+
+# ---------------------------------------------------------------- loop
+
+
+def run(
+    engine: Engine, roles: Sequence[Role], state: State, settings: Settings, notify: Callback
+) -> Run:
+    """Coordinate ascent from one state until the bound stands still."""
+    names = [role.name for role in roles]
+    result = Run(state, engine.Z)
+    previous, quiet = -np.inf, 0
+    for n_iter in range(1, settings.max_iter + 1):
+        stats = engine.sweep(state)
+        views = centred(stats, engine.rows)
+        state = global_step(state, views)
+        terms = elbo(state, stats, views, names)
+        bound = sum(terms.values())
+        keep = np.arange(len(stats.z_sum))
+        if settings.prune:
+            keep = informative(state, stats.n_samples)
+        pruned = len(keep) < len(stats.z_sum)
+        result.history.append(Iteration(n_iter, bound, terms, len(keep), pruned))
+        stop = bool(notify(result.history[-1]))
+        slow = bound - previous <= settings.tol * stats.n_samples
+        quiet = quiet + 1 if slow and not pruned else 0
+        result.converged = quiet > max(settings.rotate_every, 2)  # a rotation had its chance
+        if result.converged or stop:
+            break
+        previous = bound
+        if pruned:
+            state = tuple(view.keep(keep) for view in state)
+        elif settings.rotate_every and n_iter % settings.rotate_every == 0:
+            state = rotate(state, stats)
+    engine.sweep(state)  # the samples' factors answer to the final global factors
+    return replace(result, state=state, Z=engine.Z)
+
+
+def informative(state: State, n_samples: float) -> IntArray:
+    """The factors that tell something about the samples; at least one.
+
+    A factor is worth i = Σ_d τ_d ⟨w_d⟩², which adds to the precision of z (prior: 1). In a view of
+    D columns no solution but zero exists with i²/(1 + i) < D / (√D + √N)², the edge of the noise
+    spectrum (from Nakajima, Sugiyama, Babacan & Tomioka 2013): such a factor only takes long to
+    vanish. Half of the smallest edge over the views is the mark.
+    """
+    information = np.sum([view.information for view in state], axis=0)
+    # The columns of a sparse view, or of one with an informative prior, do not act as one.
+    columns = [1 if v.gamma is not None or v.energy is not None else v.n_columns for v in state]
+    edge = min(d / (np.sqrt(d) + np.sqrt(n_samples)) ** 2 for d in columns)
+    keep = np.flatnonzero(information**2 >= 0.5 * edge * (1.0 + information))
+    return keep if len(keep) else np.array([int(np.argmax(information))])
+
+
+def _of_start(notify: Callback, nth: int) -> Callback:
+    return lambda iteration: notify(replace(iteration, start=nth))
+
+
+def best_of(
+    engine: Engine,
+    roles: Sequence[Role],
+    settings: Settings,
+    n_init: int,
+    rng: np.random.Generator,
+    notify: Callback,
+) -> Run:
+    """Run from several starts; the highest bound wins."""
+    best: Run | None = None
+    for nth in range(n_init):
+        state = start(engine, roles, settings, rng, nth)
+        candidate = run(engine, roles, state, settings, _of_start(notify, nth))
+        logger.info(
+            "start %d: bound %.6g, %d iterations",
+            nth,
+            candidate.lower_bound,
+            len(candidate.history),
+        )
+        if best is None or candidate.lower_bound > best.lower_bound:
+            best = candidate
+    assert best is not None
+    return best

@@ -1,0 +1,348 @@
+"""Kernel formulas, and the frozen map from rows to kernelized observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from kofa.errors import DataError, DeclarationError
+from kofa.linalg import Array, IntArray
+from kofa.scaling import Scaling
+
+_MEDIAN_ROWS = 1000  # rows from which a median distance is taken
+_BLOCK = 2**20  # entries of a kernel that are computed at a time
+
+# ---------------------------------------------------------------- formulas
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """k(x, v) for all rows of X and V. Subclasses say what they can take."""
+
+    takes_missing: ClassVar[bool] = False
+
+    def __call__(self, X: Array, V: Array) -> Array:
+        raise NotImplementedError
+
+    def resolve(self, V: Array) -> Kernel:  # noqa: ARG002
+        """The kernel with everything that is left to the data fixed, from the landmarks."""
+        return self
+
+    def landmarks(self, X: Array, index: IntArray) -> Array:
+        """What is kept of the rows that are landmarks."""
+        return X[index]
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """k(x, v) = x·v / D.
+
+    >>> import numpy as np, kofa
+    >>> kofa.Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[5.5]])
+    """
+
+    def __call__(self, X: Array, V: Array) -> Array:
+        return np.asarray(X @ V.T / X.shape[1])
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """k(x, v) = (x·v / D + offset)^degree.
+
+    >>> import numpy as np, kofa
+    >>> kofa.Polynomial(degree=2)(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[42.25]])
+    """
+
+    degree: int = 3
+    offset: float = 1.0
+
+    def __call__(self, X: Array, V: Array) -> Array:
+        product: Array = (X @ V.T / X.shape[1] + self.offset) ** self.degree
+        return product
+
+
+@dataclass(frozen=True)
+class Radial(Kernel):
+    """A kernel that falls with the distance in units of its width.
+
+    `width` is a number, "median" (the median distance between landmarks) or "auto": learnt from
+    the output views where there are some, else the median. Entries that are missing are left
+    out of a distance, which is scaled up for them.
+    """
+
+    takes_missing: ClassVar[bool] = True
+    width: float | Literal["auto", "median"] = "auto"
+
+    def distance(self, X: Array, V: Array) -> Array:
+        """The distance to which `profile` applies."""
+        raise NotImplementedError
+
+    def profile(self, distance: Array, width: float) -> Array:
+        """The kernel at a distance; may overwrite it."""
+        raise NotImplementedError
+
+    def slope(self, distance: Array, width: float) -> Array:
+        """d profile / d log width."""
+        raise NotImplementedError
+
+    def __call__(self, X: Array, V: Array) -> Array:
+        if isinstance(self.width, str):
+            raise DeclarationError(
+                f"The width of {self!r} is left to the data: set a number to call it."
+            )
+        return self.profile(self.distance(X, V), self.width)
+
+    def median_width(self, V: Array) -> float:
+        """Median distance between rows, over at most a thousand evenly spaced ones."""
+        V = V[:: max(1, -(-len(V) // _MEDIAN_ROWS))]
+        distance = self.distance(V, V)[np.triu_indices(len(V), 1)]
+        positive = distance[distance > 1e-12]  # also drops NaN
+        return self.typical(float(np.median(positive))) if len(positive) else 1.0
+
+    def typical(self, distance: float) -> float:
+        """The width that belongs to a typical distance."""
+        return distance
+
+    def resolve(self, V: Array) -> Radial:
+        return replace(self, width=self.median_width(V)) if isinstance(self.width, str) else self
+
+    @property
+    def learns_width(self) -> bool:
+        return self.width == "auto"
+
+
+@dataclass(frozen=True)
+class RBF(Radial):
+    """k(x, v) = exp(−‖x − v‖² / (2 width²)).
+
+    >>> import numpy as np, kofa
+    >>> kofa.RBF(width=1.0)(np.array([[0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])).round(4)
+    array([[1.    , 0.3679]])
+    """
+
+    def distance(self, X: Array, V: Array) -> Array:
+        """‖x − v‖²"""
+        seen_x, seen_v = ~np.isnan(X), ~np.isnan(V)
+        if seen_x.all() and seen_v.all():
+            square = X @ V.T
+            square *= -2.0
+            square += (X**2).sum(1)[:, None]
+            square += (V**2).sum(1)
+            return np.maximum(square, 0.0, out=square)
+        X, V = np.where(seen_x, X, 0.0), np.where(seen_v, V, 0.0)
+        mask_x, mask_v = seen_x.astype(float), seen_v.astype(float)
+        square = X**2 @ mask_v.T + mask_x @ (V**2).T - 2.0 * X @ V.T
+        return np.maximum(_rescale(square, mask_x @ mask_v.T, X.shape[1]), 0.0)
+
+    def profile(self, distance: Array, width: float) -> Array:
+        distance *= -0.5 / width**2
+        return np.exp(distance, out=distance)
+
+    def slope(self, distance: Array, width: float) -> Array:
+        scaled = distance / width**2
+        return np.asarray(scaled * np.exp(-0.5 * scaled))
+
+    def typical(self, distance: float) -> float:
+        return float(np.sqrt(distance))
+
+
+@dataclass(frozen=True)
+class Laplacian(Radial):
+    """k(x, v) = exp(−‖x − v‖₁ / width).
+
+    >>> import numpy as np, kofa
+    >>> kofa.Laplacian(width=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
+    array([[1.    , 0.3679]])
+    """
+
+    def distance(self, X: Array, V: Array) -> Array:
+        """‖x − v‖₁"""
+        if not (np.isnan(X).any() or np.isnan(V).any()):
+            return np.asarray(cdist(X, V, "cityblock"))
+        total, shared = np.zeros((len(X), len(V))), np.zeros((len(X), len(V)))
+        for x, v in zip(X.T, V.T, strict=True):
+            apart = np.abs(x[:, None] - v)
+            seen = ~np.isnan(apart)
+            total += np.where(seen, apart, 0.0)
+            shared += seen
+        return _rescale(total, shared, X.shape[1])
+
+    def profile(self, distance: Array, width: float) -> Array:
+        distance *= -1.0 / width
+        return np.exp(distance, out=distance)
+
+    def slope(self, distance: Array, width: float) -> Array:
+        scaled = distance / width
+        return np.asarray(scaled * np.exp(-scaled))
+
+
+def _rescale(total: Array, shared: Array, n_features: int) -> Array:
+    """A sum over the shared features, as if it were over all; NaN where none is shared."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scaled: Array = np.where(shared > 0, total * (n_features / shared), np.nan)
+    return scaled
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The data are the kernel: samples × samples in fit, new samples × fitted samples after."""
+
+    def __call__(self, X: Array, V: Array) -> Array:
+        return X[:, V.astype(np.intp)]
+
+    def landmarks(self, X: Array, index: IntArray) -> Array:  # noqa: ARG002
+        return index.astype(float)
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """Any callable k(X, V)."""
+
+    function: Callable[[Array, Array], Any]
+
+    def __call__(self, X: Array, V: Array) -> Array:
+        return np.asarray(self.function(X, V), dtype=float)
+
+
+_BY_NAME: dict[str, type[Kernel]] = {
+    "rbf": RBF,
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "poly": Polynomial,
+    "laplacian": Laplacian,
+    "precomputed": Precomputed,
+}
+
+
+def as_kernel(kernel: Any, view: str) -> Kernel:
+    """A kernel from whatever a user may write for one."""
+    if isinstance(kernel, Kernel):
+        _check(kernel, view)
+        return kernel
+    if isinstance(kernel, str):
+        if kernel not in _BY_NAME:
+            raise DeclarationError(
+                f"View {view!r}: expected a kernel among {', '.join(map(repr, _BY_NAME))} "
+                f"but got {kernel!r}."
+            )
+        return _BY_NAME[kernel]()
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        return kernel()
+    if callable(kernel):
+        return Custom(kernel)
+    raise DeclarationError(
+        f"View {view!r}: expected a kernel, its name or a callable but got {kernel!r}."
+    )
+
+
+def _check(kernel: Kernel, view: str) -> None:
+    width = getattr(kernel, "width", 1.0)
+    number = isinstance(width, int | float | np.number) and np.isfinite(width) and width > 0
+    if not (number or width in ("auto", "median")):
+        raise DeclarationError(
+            f"View {view!r}: expected a positive width, 'auto' or 'median' but got {width!r}."
+        )
+
+
+def kernel_name(kernel: Kernel) -> str:
+    """How to call a kernel in a message."""
+    return type(kernel).__name__
+
+
+# ---------------------------------------------------------------- the frozen map
+
+
+@dataclass(frozen=True)
+class KernelMap:
+    """Rows x to k̃(x, v) = (k(x, v) − mean k(x, ·) − column mean(v) + grand mean) / scale.
+
+    Everything on the right is fixed in fit, so a row's image never depends on its batch.
+    """
+
+    kernel: Kernel
+    scaling: Scaling  # of the input columns
+    V: Array  # landmarks, scaled
+    column_mean: Array  # (R,)
+    scale: float
+
+    @classmethod
+    def fit(cls, kernel: Kernel, scaling: Scaling, X: Array, index: IntArray) -> KernelMap:
+        """Resolve landmarks X[index] (already scaled), width, centring and scale."""
+        V = kernel.landmarks(X, index)
+        kernel = kernel.resolve(V)
+        plain = cls(kernel, scaling, V, np.zeros(len(index)), 1.0)
+        total, count = np.zeros(len(index)), np.zeros(len(index))
+        square = n = 0.0
+        for where in _row_blocks(len(index), len(index)):
+            k = plain.evaluate(X[index[where]])
+            total += np.nansum(k, axis=0)
+            count += (~np.isnan(k)).sum(axis=0)
+        column_mean = total / np.maximum(count, 1.0)
+        centred = replace(plain, column_mean=column_mean)
+        for where in _row_blocks(len(index), len(index)):
+            k = centred.centre(plain.evaluate(X[index[where]]))
+            square += float(np.nansum(k**2))
+            n += float((~np.isnan(k)).sum())
+        size = np.sqrt(square / max(n, 1.0))
+        return replace(centred, scale=float(size) if size > 1e-12 else 1.0)
+
+    def evaluate(self, X: Array) -> Array:
+        """k(x, v) of scaled rows, as the formula has it."""
+        k = self.kernel(X, self.V)
+        if k.shape != (len(X), len(self.V)):
+            raise DataError(
+                f"Expected the {kernel_name(self.kernel)} kernel to return an array of shape "
+                f"{(len(X), len(self.V))} but got {k.shape}."
+            )
+        return k
+
+    def centre(self, k: Array) -> Array:
+        """Centre and scale rows of the kernel, in place."""
+        k -= _row_means(k)[:, None]
+        k -= self.column_mean
+        k += self.column_mean.mean()
+        k /= self.scale
+        return k
+
+    def encode(self, values: Array) -> Array:
+        """Kernelized observations of rows in the user's units; a row without data is NaN."""
+        out = np.empty((len(values), len(self.V)))
+        for where in _row_blocks(len(values), len(self.V)):
+            X = self.scaling.encode(values[where])
+            present = ~np.isnan(X).all(axis=1)
+            if present.all():
+                out[where] = self.centre(self.evaluate(X))
+            else:
+                out[where] = np.nan
+                out[np.arange(where.start, where.stop)[present]] = self.centre(
+                    self.evaluate(X[present])
+                )
+        return out
+
+    def decode(self, encoded: Array) -> Array:
+        """Centred similarities in the kernel's own units."""
+        return encoded * self.scale
+
+    def decode_std(self, std: Array) -> Array:
+        return std * self.scale
+
+
+def _row_means(k: Array) -> Array:
+    """Means that leave out what is unknown: the kernel of samples that share no feature."""
+    means: Array = k.mean(axis=1)
+    if np.isnan(means).any():
+        count = (~np.isnan(k)).sum(axis=1)
+        means = np.nansum(k, axis=1) / np.maximum(count, 1)
+    return means
+
+
+def _row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    step = max(1, _BLOCK // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))

@@ -1,0 +1,134 @@
+"""Small dense linear algebra shared by rows and columns: packed symmetric matrices, partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.intp]
+
+
+@lru_cache(maxsize=64)
+def _triangle(k: int) -> tuple[IntArray, IntArray]:
+    return np.triu_indices(k)
+
+
+def pack(matrices: Array) -> Array:
+    """Upper triangles (..., K(K+1)/2) of symmetric matrices (..., K, K)."""
+    rows, cols = _triangle(matrices.shape[-1])
+    packed: Array = matrices[..., rows, cols]
+    return packed
+
+
+def pack_outer(vectors: Array) -> Array:
+    """Packed v vᵀ of each row v: (n, K) to (n, K(K+1)/2)."""
+    rows, cols = _triangle(vectors.shape[1])
+    return vectors[:, rows] * vectors[:, cols]
+
+
+def unpack(packed: Array, k: int) -> Array:
+    """Inverse of `pack`: (..., K(K+1)/2) to symmetric (..., K, K)."""
+    rows, cols = _triangle(k)
+    matrices = np.empty((*packed.shape[:-1], k, k))
+    matrices[..., rows, cols] = packed
+    matrices[..., cols, rows] = packed
+    return matrices
+
+
+def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:
+    """Inverse and log-determinant of a batch (n, K, K) of positive definite matrices."""
+    factor = np.linalg.cholesky(matrices)
+    logdet = 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+    inverse = np.linalg.inv(matrices)
+    return 0.5 * (inverse + inverse.swapaxes(-1, -2)), logdet
+
+
+def quadratic_diagonals(basis: Array, matrices: Array) -> Array:
+    """diag(Bᵀ S B) of each pair in two batches (n, K, L) and (n, K, K): (n, L)."""
+    diagonals: Array = (basis * (matrices @ basis)).sum(axis=-2)
+    return diagonals
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A partition of n items, such as the rows that share a pattern of observed columns.
+
+    `label[i]` is the group of item i. Every operation has the same three speeds: one group is
+    one matrix product, as many groups as items one batched product, anything between a loop.
+    """
+
+    label: IntArray
+    size: int
+
+    @classmethod
+    def by_pattern(cls, patterns: BoolArray) -> Groups:
+        """Items (rows of `patterns`) that are equal belong together.
+
+        When more than half of the items differ, sharing no longer pays and each stands alone.
+        """
+        n = len(patterns)
+        if n == 0 or (patterns == patterns[0]).all():
+            return cls(np.zeros(n, dtype=np.intp), 1)
+        bits = np.packbits(patterns, axis=1)
+        keys = np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1]))).ravel()
+        found, label = np.unique(keys, return_inverse=True)
+        if len(found) > n / 2:
+            return cls(np.arange(n), n)
+        return cls(label.astype(np.intp), len(found))
+
+    @cached_property
+    def members(self) -> Sequence[Any]:
+        """The items of each group, as an index into the items."""
+        if self.size == 1:
+            return [slice(None)]
+        order = np.argsort(self.label, kind="stable")
+        bounds = np.searchsorted(self.label[order], np.arange(self.size + 1))
+        if (self.label[1:] >= self.label[:-1]).all():  # slices read in place, indices copy
+            return [slice(a, b) for a, b in pairwise(bounds)]
+        return np.split(order, bounds[1:-1])
+
+    @cached_property
+    def first(self) -> IntArray:
+        """One item of each group, to read off what the group shares."""
+        return np.unique(self.label, return_index=True)[1]
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether each item is a group of its own, in order."""
+        n = len(self.label)
+        return self.size == n and bool((self.label == np.arange(n)).all())
+
+    def sum(self, items: Array) -> Array:
+        """Σ of the items (n, ...) of each group: (size, ...)."""
+        if self.alone:
+            return items
+        return np.stack([items[m].sum(axis=0) for m in self.members])
+
+    def matmul(self, items: Array, matrices: Array) -> Array:
+        """Each row (n, K) times the matrix of its group (size, K, L): (n, L)."""
+        product: Array
+        if self.size == 1:
+            product = items @ matrices[0]
+            return product
+        if self.alone:
+            product = np.matmul(items[:, None, :], matrices)[:, 0, :]
+            return product
+        out = np.empty((len(items), matrices.shape[-1]))
+        for members, matrix in zip(self.members, matrices, strict=True):
+            out[members] = items[members] @ matrix
+        return out
+
+    def gram(self, items: Array, weights: Array | None = None) -> Array:
+        """Σ weight · v vᵀ over the rows v (n, K) of each group: (size, K, K)."""
+        left = items if weights is None else items * weights[:, None]
+        if self.alone and self.size > 1:
+            return left[:, :, None] * items[:, None, :]
+        return np.stack([left[m].T @ items[m] for m in self.members])

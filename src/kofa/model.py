@@ -1,0 +1,592 @@
+"""`FactorModel`: fit, transform, predict, reconstruct, impute, score."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from kofa import inference
+from kofa.engine import InMemory
+from kofa.errors import DataError, DeclarationError
+from kofa.inference import Callback, Iteration, Role, Settings
+from kofa.kernels import Kernel, KernelMap, Linear, Precomputed, as_kernel, kernel_name
+from kofa.learning import MAX_ROWS, learn_widths
+from kofa.linalg import Array, BoolArray, IntArray
+from kofa.observations import Observations, Rows
+from kofa.posterior import State, ViewPosterior
+from kofa.scaling import Scaling
+from kofa.updates import Latent, evidence, linear_predictor, local_step
+from kofa.views import Real, Samples, Table, align, check_observed, labelled, read_data
+
+AUTO_LANDMARKS = 2000
+_ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
+_LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True)
+class FittedView:
+    """A view as fit left it: everything that turns its rows into observations and back."""
+
+    role: Role
+    encoder: Scaling | KernelMap
+    inputs: tuple[Hashable, ...] | None  # names of the columns of the data
+    n_inputs: int
+    outputs: tuple[Hashable, ...] | None  # names of the columns of a prediction
+
+    @property
+    def name(self) -> str:
+        return self.role.name
+
+
+class FactorModel(BaseEstimator):  # type: ignore[misc]
+    """Bayesian factor analysis of several views of the same samples.
+
+    One latent vector per sample explains all views. Each view is a table with holes; it is
+    explained directly or through a kernel. The number of factors, shared and private, is found.
+
+    Parameters
+    ----------
+    views : dict of name → view, or None
+        What each table is, such as ``{"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}``.
+        None takes every table passed to fit as ``kofa.Real()``.
+    n_factors : int or None
+        The most factors allowed; those that tell nothing are removed. None allows 25, or 300
+        when there are outputs to be predicted.
+    outputs : list of str, or None
+        Views to be predicted from the others. They get a prior that trusts strong directions
+        of the inputs, one noise per column, and kernel widths "auto" are learnt from them.
+    n_init : int
+        Number of starts: the first spectral, others random; the highest bound wins.
+    max_iter : int
+        Most iterations of one start.
+    tol : float
+        Stop when the bound grows by less than this per sample and iteration.
+    random_state : int, numpy Generator or None
+        Seed of everything random; None is a fixed seed, so that a fit can be repeated.
+    callback : callable or None
+        Called with a `kofa.Iteration` after each iteration; stop early by returning True.
+    progress : bool
+        Show a progress bar (needs the extra ``kofa[progress]``).
+
+    Attributes
+    ----------
+    lower_bound_ : float
+        The evidence lower bound.
+    lower_bounds_ : array
+        The bound after each iteration.
+    lower_bound_terms_ : dict of str → array
+        The same, by named term.
+    n_factors_, n_iter_, converged_ : int, int, bool
+
+    Examples
+    --------
+    >>> import numpy as np, kofa
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(100, 2))
+    >>> x = z @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(100, 6))
+    >>> y = z @ rng.normal(size=(2, 4)) + 0.1 * rng.normal(size=(100, 4))
+    >>> y[:50] = np.nan                                   # half of the samples lack this view
+    >>> model = kofa.FactorModel().fit({"x": x, "y": y})
+    >>> model.n_factors_
+    2
+    >>> model.predict({"x": x[:50]}, "y").shape
+    (50, 4)
+    """
+
+    def __init__(
+        self,
+        views: Mapping[str, Any] | None = None,
+        n_factors: int | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.views = views
+        self.n_factors = n_factors
+        self.outputs = outputs
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.callback = callback
+        self.progress = progress
+
+    # ------------------------------------------------------------ fit
+
+    def fit(self, data: Mapping[str, Any], y: None = None) -> Self:  # noqa: ARG002
+        """Fit to a dict of name → table (arrays by position, DataFrames by index)."""
+        self._fit(data)
+        return self
+
+    def fit_transform(self, data: Mapping[str, Any], y: None = None) -> Any:  # noqa: ARG002
+        """Fit, and return the factors of the samples as `transform` would."""
+        samples, Z = self._fit(data)
+        return labelled(Z, samples.names, self.factor_names_)
+
+    def _fit(self, data: Mapping[str, Any]) -> tuple[Samples, Array]:
+        views = self._declared(data)
+        rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
+        tables = read_data(data, views)
+        for name in views:
+            if name not in tables:
+                raise DataError(f"View {name!r} is declared but not in the data.")
+        tables = {name: tables[name] for name in views}
+        for table in tables.values():
+            check_observed(table)
+        samples = align(tables)
+        if samples.n < 2:
+            raise DataError(f"Expected at least 2 samples but got {samples.n}.")
+
+        outputs = set(self.outputs or ())
+        fitted = _fit_views(views, tables, samples, outputs, rng)
+        values = {name: samples.spread(table) for name, table in tables.items()}
+        # Samples without any observation say nothing: they get the prior.
+        seen = np.any([_rows_seen(y) for y in values.values()], axis=0)
+        observed = [
+            Observations.from_values(view.encoder.encode(values.pop(name)[seen]))
+            for name, view in fitted.items()
+        ]
+        roles = [view.role for view in fitted.values()]
+        run = self._infer(InMemory(Rows.stack(observed)), roles, rng)
+
+        self.views_ = fitted
+        self.posterior_: State = run.state
+        self.n_factors_ = run.Z.shape[1]
+        self.factor_names_ = [f"factor{k + 1}" for k in range(self.n_factors_)]
+        self.n_iter_ = len(run.history)
+        self.converged_ = run.converged
+        self.lower_bound_ = run.lower_bound
+        self.lower_bounds_ = np.array([i.lower_bound for i in run.history])
+        self.lower_bound_terms_ = {
+            term: np.array([i.terms[term] for i in run.history]) for term in run.history[0].terms
+        }
+        self._warn_unless_converged(run)
+        Z = np.zeros((samples.n, self.n_factors_))
+        Z[seen] = run.Z
+        return samples, Z
+
+    def _declared(self, data: Any) -> dict[str, Real]:
+        """The views, checked; the constructor only stores."""
+        if self.views is not None and not isinstance(self.views, Mapping):
+            raise DeclarationError(
+                f"Expected views as a dict of name → view but got {type(self.views).__name__}."
+            )
+        if self.views is not None and not self.views:
+            raise DeclarationError("Expected at least one view but got an empty dict.")
+        views = dict(self.views or {})
+        if self.views is None and isinstance(data, Mapping):
+            views = {name: Real() for name in data}
+        for name, view in views.items():
+            if not isinstance(view, Real):
+                raise DeclarationError(
+                    f"View {name!r}: expected a view such as kofa.Real() but got {view!r}."
+                )
+            view.check(name)
+        for option, least in (("n_factors", 1), ("n_init", 1), ("max_iter", 1)):
+            value = getattr(self, option)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (whole and value >= least) and not (option == "n_factors" and value is None):
+                raise DeclarationError(
+                    f"Expected {option} to be a whole number of at least {least} but got {value!r}."
+                )
+        if isinstance(self.outputs, str):
+            raise DeclarationError(f"Expected outputs as a list: write [{self.outputs!r}].")
+        for name in self.outputs or ():
+            if name not in views:
+                raise DeclarationError(
+                    f"Unknown output {name!r}; the views are {', '.join(map(repr, views))}."
+                )
+        if views and len(set(self.outputs or ())) == len(views):
+            raise DeclarationError("Expected at least one view that is not an output.")
+        return views
+
+    def _infer(
+        self, engine: InMemory, roles: list[Role], rng: np.random.Generator
+    ) -> inference.Run:
+        n_factors = self.n_factors
+        if n_factors is None:
+            n_factors = 300 if self.outputs else 25
+        settings = Settings(
+            int(n_factors),
+            int(self.max_iter),
+            float(self.tol),
+            rotate_every=0 if self.outputs else 5,
+        )
+        with _Progress(self.progress, settings.max_iter) as bar:
+
+            def notify(iteration: Iteration) -> bool:
+                bar.show(iteration)
+                return bool(self.callback is not None and self.callback(iteration))
+
+            return inference.best_of(engine, roles, settings, int(self.n_init), rng, notify)
+
+    def _warn_unless_converged(self, run: inference.Run) -> None:
+        if not run.converged and self.n_iter_ >= self.max_iter:
+            growth = float(np.diff(self.lower_bounds_[-2:]).sum())
+            warnings.warn(
+                f"The bound was still growing (by {growth:.3g} in the last iteration) after "
+                f"max_iter={self.max_iter} iterations. Increase max_iter, or tol if the factors "
+                f"no longer change.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # ------------------------------------------------------------ use
+
+    def transform(self, data: Mapping[str, Any], return_cov: bool = False) -> Any:
+        """Factors of new samples from any subset of the views.
+
+        Returns
+        -------
+        Z : array or DataFrame (n, K), the posterior means
+        covariance : array (n, K, K), only with ``return_cov``
+        """
+        tables, samples = self._read(data)
+        Z = np.zeros((samples.n, self.n_factors_))
+        covariance = np.empty((samples.n, *Z.shape[1:] * 2)) if return_cov else None
+        for where, q in self._project(tables, samples):
+            Z[where] = q.mean
+            if covariance is not None:
+                covariance[where] = q.covariance[q.patterns.label]
+        factors = labelled(Z, samples.names, self.factor_names_)
+        return factors if covariance is None else (factors, covariance)
+
+    def predict(self, data: Mapping[str, Any], view: str, return_std: bool = False) -> Any:
+        """A view of new samples from any of the others, in the user's units.
+
+        The view itself may be in `data`; it is not used. For a kernelized view the prediction
+        is the centred similarity of each sample to the landmarks.
+
+        Returns
+        -------
+        mean : array or DataFrame (n, D)
+        std : likewise, only with ``return_std``: noise and all uncertainty of z and w
+        """
+        check_is_fitted(self)
+        self._check_view(view)
+        others = {n: t for n, t in data.items() if n != view} if isinstance(data, Mapping) else data
+        if not others:
+            raise DataError(
+                f"Expected at least one view other than {view!r} to predict it from; "
+                f"use reconstruct to explain a view by itself."
+            )
+        return self._predict(*self._read(others), view, return_std)
+
+    def reconstruct(self, data: Mapping[str, Any], view: str | None = None) -> Any:
+        """What the factors of the samples, from all views in `data`, say about each view.
+
+        Returns a dict of name → array or DataFrame, or one of them for a named `view`.
+        """
+        tables, samples = self._read(data)
+        if view is not None:
+            self._check_view(view)
+            return self._predict(tables, samples, view, False)
+        return {name: self._predict(tables, samples, name, False) for name in self.views_}
+
+    def impute(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The tables with their holes filled, for all samples of all tables.
+
+        Observed values are returned as they are. A kernelized view explains similarities, not
+        columns: its holes stay.
+        """
+        tables, samples = self._read(data)
+        filled = {}
+        for name, table in tables.items():
+            values = samples.spread(table)
+            holes = np.isnan(values)
+            if isinstance(self.views_[name].encoder, Scaling) and holes.any():
+                prediction = np.asarray(self._predict(tables, samples, name, False))
+                values[holes] = prediction[holes]
+            filled[name] = labelled(values, samples.names, table.columns)
+        return filled
+
+    def score(self, data: Mapping[str, Any], y: None = None) -> float:  # noqa: ARG002
+        """Mean over samples of a lower bound on the log-density of what is observed of them."""
+        return float(self.score_samples(data).mean())
+
+    def score_samples(self, data: Mapping[str, Any]) -> Array:
+        """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
+        tables, samples = self._read(data)
+        scores = np.zeros(samples.n)
+        encoded = self._encoder(tables, samples)
+        for where, q in self._project(tables, samples):
+            trace = np.trace(q.covariance, axis1=1, axis2=2) - q.logdet
+            kl = trace[q.patterns.label] + (q.mean**2).sum(axis=1) - self.n_factors_
+            scores[where] = -0.5 * kl
+            for name, values in encoded(where).items():
+                scores[where] += self._log_likelihood(name, values, q)
+        return scores
+
+    # ------------------------------------------------------------ machinery of use
+
+    def _posterior(self, name: str) -> ViewPosterior:
+        return self.posterior_[list(self.views_).index(name)]
+
+    def _check_view(self, view: str) -> None:
+        if view not in self.views_:
+            raise DataError(
+                f"Unknown view {view!r}; this model has {', '.join(map(repr, self.views_))}."
+            )
+
+    def _read(self, data: Any) -> tuple[dict[str, Table], Samples]:
+        check_is_fitted(self)
+        tables = read_data(data, self.views_)
+        tables = {n: _as_fitted(tables[n], v) for n, v in self.views_.items() if n in tables}
+        return tables, align(tables)
+
+    def _encoder(self, tables: Mapping[str, Table], samples: Samples) -> Any:
+        spread = {name: samples.spread(table) for name, table in tables.items()}
+
+        def encoded(where: slice) -> dict[str, Array]:
+            return {n: self.views_[n].encoder.encode(y[where]) for n, y in spread.items()}
+
+        return encoded
+
+    def _project(
+        self, tables: Mapping[str, Table], samples: Samples
+    ) -> Iterator[tuple[slice, Latent]]:
+        """q(z) of the samples, batch by batch."""
+        encoded = self._encoder(tables, samples)
+        state = tuple(self._posterior(name) for name in tables)
+        for start in range(0, samples.n, _ROWS_AT_A_TIME):
+            where = slice(start, min(start + _ROWS_AT_A_TIME, samples.n))
+            rows = Rows.stack([Observations.from_values(y) for y in encoded(where).values()])
+            e = evidence(state, tuple(view.columns for view in rows.views))
+            for within, block in rows.blocks(self.n_factors_):
+                yield (
+                    slice(start + within.start, start + within.stop),
+                    local_step(block, e),
+                )
+
+    def _predict(
+        self, tables: Mapping[str, Table], samples: Samples, view: str, return_std: bool
+    ) -> Any:
+        q_view, fitted = self._posterior(view), self.views_[view]
+        mean = np.empty((samples.n, q_view.n_columns))
+        std = np.empty_like(mean) if return_std else None
+        noise = np.broadcast_to(q_view.tau.mean_inverse, (q_view.n_columns,))
+        for where, q in self._project(tables, samples):
+            if std is None:
+                mean[where] = q.mean @ q_view.weights.mean.T + q_view.weights.bias
+            else:
+                mean[where], variance = linear_predictor(q, q_view.weights)
+                std[where] = np.sqrt(variance + noise)
+        predicted = labelled(fitted.encoder.decode(mean), samples.names, fitted.outputs)
+        if std is None:
+            return predicted
+        return predicted, labelled(fitted.encoder.decode_std(std), samples.names, fitted.outputs)
+
+    def _log_likelihood(self, name: str, values: Array, q: Latent) -> Array:
+        """E log p(y_n | z_n) of each row, missing entries left out."""
+        view = self._posterior(name)
+        mean, variance = linear_predictor(q, view.weights)
+        log_tau = np.broadcast_to(view.tau.mean_log, (view.n_columns,))
+        units = np.log(self.views_[name].encoder.decode_std(np.ones(view.n_columns)))
+        terms = log_tau - _LOG_2PI - view.precision * ((values - mean) ** 2 + variance)
+        return np.asarray(np.nansum(0.5 * terms - units, axis=1))
+
+
+# ---------------------------------------------------------------- fitting the views
+
+
+def _fit_views(
+    views: Mapping[str, Real],
+    tables: Mapping[str, Table],
+    samples: Samples,
+    outputs: set[str],
+    rng: np.random.Generator,
+) -> dict[str, FittedView]:
+    """Resolve scaling, landmarks and kernels of every view, once."""
+    scaling = {n: _fit_scaling(view, tables[n]) for n, view in views.items()}
+    kernels = {n: as_kernel(view.kernel, n) for n, view in views.items() if view.kernel is not None}
+    labels = np.zeros(samples.n, dtype=bool)
+    for name in outputs:
+        labels[samples.position[name]] |= _rows_seen(tables[name].values)
+    index = {
+        n: _choose_landmarks(views[n], k, tables[n], samples, n not in outputs, labels, rng)
+        for n, k in kernels.items()
+    }
+    learnt = _learn(kernels, scaling, tables, samples, outputs, rng) if outputs else kernels
+    fitted = {}
+    for name, view in views.items():
+        table, role = tables[name], _role(name, view, name in outputs)
+        encoder: Scaling | KernelMap = scaling[name]
+        names = table.columns
+        if name in kernels:
+            X = scaling[name].encode(table.values)
+            encoder = KernelMap.fit(learnt[name], scaling[name], X, index[name])
+            if table.samples is not None:
+                names = tuple(table.samples[index[name]])
+        fitted[name] = FittedView(role, encoder, table.columns, table.values.shape[1], names)
+    return fitted
+
+
+def _role(name: str, view: Real, output: bool) -> Role:
+    kernelized = view.kernel is not None
+    per_column = output or not kernelized if view.noise == "auto" else view.noise == "column"
+    return Role(name, kernelized, output, view.sparse, per_column)
+
+
+def _fit_scaling(view: Real, table: Table) -> Scaling:
+    kernelized = view.kernel is not None
+    if kernelized and (
+        not view.scale or isinstance(as_kernel(view.kernel, table.name), Precomputed)
+    ):
+        return Scaling.identity(table.values.shape[1])
+    return Scaling.fit(table.values, by_column=view.scale)
+
+
+def _choose_landmarks(
+    view: Real,
+    kernel: Kernel,
+    table: Table,
+    samples: Samples,
+    feeds_outputs: bool,
+    labels: BoolArray,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Rows of the table that become landmarks.
+
+    An unlabelled sample that is its own landmark is pulled into a private direction, so where
+    there are outputs only labelled samples qualify.
+    """
+    if isinstance(kernel, Precomputed) and table.values.shape[0] != table.values.shape[1]:
+        raise DataError(
+            f"View {table.name!r}: expected a precomputed kernel of samples × samples "
+            f"but got shape {table.values.shape}."
+        )
+    candidates = _rows_seen(table.values)
+    if feeds_outputs and labels.any():
+        both = candidates & labels[samples.position[table.name]]
+        if not both.any():
+            raise DataError(f"View {table.name!r} has no sample with an observed output.")
+        candidates = both
+    index = np.flatnonzero(candidates)
+    _check_missing(kernel, table, index)
+    wanted = AUTO_LANDMARKS if view.landmarks == "auto" else view.landmarks
+    if wanted == "all" or int(wanted) >= len(index):
+        return index
+    return np.sort(rng.choice(index, int(wanted), replace=False))
+
+
+def _check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None = None) -> None:
+    """Raise where rows have holes and the kernel cannot take them. Whole rows may be missing."""
+    if kernel.takes_missing:
+        return
+    values = table.values[_rows_seen(table.values)]
+    if isinstance(kernel, Precomputed) and landmarks is not None:
+        values = values[:, landmarks]
+    holes = np.isnan(values).any(axis=0)
+    if holes.any():
+        which = int(np.argmax(holes))
+        where = f"landmark {which}" if isinstance(kernel, Precomputed) else table.label(which)
+        raise DataError(
+            f"View {table.name!r}, {where}: the {kernel_name(kernel)} kernel cannot take missing "
+            f"values; RBF and Laplacian can, or impute them first."
+        )
+
+
+def _rows_seen(values: Array) -> BoolArray:
+    """Which rows have at least one value."""
+    return np.asarray(~np.isnan(values).all(axis=1))
+
+
+def _learn(
+    kernels: Mapping[str, Kernel],
+    scaling: Mapping[str, Scaling],
+    tables: Mapping[str, Table],
+    samples: Samples,
+    outputs: set[str],
+    rng: np.random.Generator,
+) -> dict[str, Kernel]:
+    """Set the "auto" widths of the inputs from the outputs that are explained directly."""
+    targets = [n for n in tables if n in outputs and n not in kernels]
+    inputs = [n for n in tables if n not in outputs]
+    if not targets:
+        return dict(kernels)
+    Y = np.concatenate([samples.spread(_scaled(tables[n], scaling[n])) for n in targets], axis=1)
+    X = {n: samples.spread(_scaled(tables[n], scaling[n])) for n in inputs}
+    usable = np.flatnonzero(_rows_seen(Y) & np.all([_rows_seen(x) for x in X.values()], axis=0))
+    if len(usable) < 3:
+        return dict(kernels)
+    if len(usable) > MAX_ROWS:
+        usable = np.sort(rng.choice(usable, MAX_ROWS, replace=False))
+    formulas, rows, landmarks = [], [], []
+    for name in inputs:
+        kernel = kernels.get(name, Linear())
+        x = X[name][usable] if name in kernels else np.nan_to_num(X[name][usable])
+        formulas.append(kernel)
+        rows.append(x)
+        own = np.full(samples.n, -1)
+        own[samples.position[name]] = np.arange(len(samples.position[name]))
+        landmarks.append(x if not isinstance(kernel, Precomputed) else own[usable].astype(float))
+    learnt = learn_widths(formulas, rows, landmarks, Y[usable])
+    return dict(kernels) | {n: k for n, k in zip(inputs, learnt, strict=True) if n in kernels}
+
+
+def _scaled(table: Table, scaling: Scaling) -> Table:
+    return Table(table.name, scaling.encode(table.values), table.samples, table.columns)
+
+
+def _as_fitted(table: Table, view: FittedView) -> Table:
+    """Check a table against what fit saw; named columns may come in another order."""
+    if table.columns is not None and view.inputs is not None:
+        missing = [c for c in view.inputs if c not in table.columns]
+        extra = [c for c in table.columns if c not in view.inputs]
+        if missing or extra:
+            what = f"column {missing[0]!r} is missing" if missing else f"{extra[0]!r} is new"
+            raise DataError(f"View {view.name!r}: expected the columns seen in fit but {what}.")
+        order = [table.columns.index(c) for c in view.inputs]
+        table = Table(table.name, table.values[:, order], table.samples, view.inputs)
+    elif table.values.shape[1] != view.n_inputs:
+        raise DataError(
+            f"View {view.name!r}: expected {view.n_inputs} columns as in fit "
+            f"but got {table.values.shape[1]}."
+        )
+    if isinstance(view.encoder, KernelMap):
+        kernel = view.encoder.kernel
+        chosen = view.encoder.V.astype(np.intp) if isinstance(kernel, Precomputed) else None
+        _check_missing(kernel, table, chosen)
+    return table
+
+
+# ---------------------------------------------------------------- progress
+
+
+class _Progress:
+    """A tqdm bar, or nothing at all."""
+
+    def __init__(self, on: bool, total: int) -> None:
+        self.bar: Any = None
+        if on:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError as error:
+                raise ImportError(
+                    "progress=True needs tqdm: install it with pip install 'kofa[progress]'."
+                ) from error
+            self.bar = tqdm(total=total, unit="it", leave=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    def show(self, iteration: Iteration) -> None:
+        if self.bar is not None:
+            self.bar.n = iteration.n_iter
+            self.bar.set_postfix(bound=f"{iteration.lower_bound:.6g}", factors=iteration.n_factors)

@@ -1,0 +1,160 @@
+"""The factors of q: their moments, entropies and divergences. All immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from kofa.linalg import Array, Groups, IntArray
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Gamma(shape, rate), elementwise."""
+
+    shape: Array
+    rate: Array
+
+    @property
+    def mean(self) -> Array:
+        return self.shape / self.rate
+
+    @property
+    def mean_log(self) -> Array:
+        result: Array = digamma(self.shape) - np.log(self.rate)
+        return result
+
+    @property
+    def mean_inverse(self) -> Array:
+        """⟨1/x⟩ = rate / (shape − 1): for a precision, the expected variance."""
+        return self.rate / np.maximum(self.shape - 1.0, 0.5 * self.shape)
+
+    def kl(self, prior: Gamma) -> float:
+        """Σ KL(self ‖ prior)."""
+        terms = (
+            (self.shape - prior.shape) * digamma(self.shape)
+            - gammaln(self.shape)
+            + gammaln(prior.shape)
+            + prior.shape * (np.log(self.rate) - np.log(prior.rate))
+            + self.mean * (prior.rate - self.rate)
+        )
+        return float(np.broadcast_to(terms, self.rate.shape).sum())
+
+
+@dataclass(frozen=True)
+class Weights:
+    """q(w_d, b_d) of the D columns of a view.
+
+    q(w_d) = N(mean_d, B_g diag(scales_d) B_gᵀ), where g is the group of column d and B_g its
+    basis: columns that are observed in the same rows share the basis, which is what makes the
+    update one eigendecomposition. The bias given the weights is
+    N(ȳ_d − w_d·z̄_g, bias_variance_d).
+    """
+
+    mean: Array  # (D, K)
+    basis: Array  # (G, K, L)
+    scales: Array  # (D, L)
+    columns: Groups
+    y_mean: Array  # (D,)
+    z_mean: Array  # (G, K)
+    bias_variance: Array  # (D,)
+
+    @property
+    def variance(self) -> Array:
+        """Diagonals of the covariances: (D, K)."""
+        return self.columns.matmul(self.scales, (self.basis**2).swapaxes(-1, -2))
+
+    @property
+    def square(self) -> Array:
+        """⟨w_dk²⟩: (D, K)."""
+        return self.mean**2 + self.variance
+
+    @property
+    def bias(self) -> Array:
+        """⟨b_d⟩: (D,)."""
+        bias: Array = self.y_mean - (self.mean * self.z_mean[self.columns.label]).sum(1)
+        return bias
+
+    @property
+    def logdet(self) -> float:
+        """Σ_d log |Σ_wd|."""
+        _, log_basis = np.linalg.slogdet(self.basis)
+        return float(2.0 * log_basis[self.columns.label].sum() + np.log(self.scales).sum())
+
+    def outer(self, weights: Array, into: Groups) -> Array:
+        """Σ_d weight_d ⟨w_d w_dᵀ⟩ over the columns of each group of `into`: (size, K, K)."""
+        # Columns that agree in both partitions share a basis and a destination.
+        pairs = into.label * self.columns.size + self.columns.label
+        found, label = np.unique(pairs, return_inverse=True)
+        joint = Groups(label.astype(np.intp), len(found))
+        basis = self.basis[found % self.columns.size]
+        scaled = basis * joint.sum(weights[:, None] * self.scales)[:, None, :]
+        covariance = scaled @ basis.swapaxes(-1, -2)
+        destination = Groups(found // self.columns.size, into.size)
+        return into.gram(self.mean, weights) + destination.sum(covariance)
+
+    def transform(self, inverse: Array, rotation: Array, shift: Array) -> Weights:
+        """The same function of the samples after z ← R (z − shift)."""
+        return replace(
+            self,
+            mean=self.mean @ inverse,
+            basis=inverse.T @ self.basis,
+            z_mean=(self.z_mean - shift) @ rotation.T,
+        )
+
+    def keep(self, factors: IntArray) -> Weights:
+        """Forget all factors but these."""
+        return replace(
+            self,
+            mean=self.mean[:, factors],
+            basis=self.basis[:, factors],
+            z_mean=self.z_mean[:, factors],
+        )
+
+
+@dataclass(frozen=True)
+class ViewPosterior:
+    """All global factors of q that belong to one view, and the priors they answer to."""
+
+    weights: Weights
+    alpha: Gamma  # (K,)
+    gamma: Gamma | None  # (D,), None for ⟨γ⟩ ≡ 1
+    tau: Gamma  # (D,), or (1,) for one noise for the view
+    alpha_prior: Gamma  # (K,)
+    gamma_prior: Gamma
+    tau_prior: Gamma  # like tau
+    energy: Array | None = None  # (K,), the spectral prior of an output: ⟨α_k⟩ ∝ 1/energy_k
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.weights.mean)
+
+    @property
+    def precision(self) -> Array:
+        """⟨τ_d⟩ of every column: (D,)."""
+        return np.broadcast_to(self.tau.mean, (self.n_columns,))
+
+    @property
+    def column_precision(self) -> Array:
+        """⟨γ_d⟩ of every column: (D,)."""
+        return np.ones(self.n_columns) if self.gamma is None else self.gamma.mean
+
+    @property
+    def information(self) -> Array:
+        """Σ_d τ_d ⟨w_dk⟩²: what the view tells about each factor, prior precision 1. (K,)."""
+        return self.precision @ self.weights.mean**2
+
+    def keep(self, factors: IntArray) -> ViewPosterior:
+        """Forget all factors but these."""
+        return replace(
+            self,
+            weights=self.weights.keep(factors),
+            alpha=Gamma(self.alpha.shape, self.alpha.rate[factors]),
+            alpha_prior=Gamma(self.alpha_prior.shape, self.alpha_prior.rate[factors]),
+            energy=None if self.energy is None else self.energy[factors],
+        )
+
+
+State = tuple[ViewPosterior, ...]

@@ -1,0 +1,273 @@
+"""The equations of coordinate ascent, one function each.
+
+The spine: `local_step` (per sample) gives additive `Statistics`, `global_step` turns their sum
+into the next q. Nothing here loops over samples or columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kofa.linalg import (
+    Array,
+    Groups,
+    inverse_and_logdet,
+    pack,
+    pack_outer,
+    quadratic_diagonals,
+    unpack,
+)
+from kofa.observations import Observations, Rows
+from kofa.posterior import Gamma, State, ViewPosterior, Weights
+
+# ---------------------------------------------------------------- local step
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the global factors say to every sample, ready for the local step.
+
+    A sample's precision is I + Σ_g precision_g over its observed column groups g, and its
+    precision times mean is Σ_m y_n loadings_m + Σ_g offset_g.
+    """
+
+    loadings: tuple[Array, ...]  # per view (D, K): τ_d ⟨w_d⟩
+    precision: Array  # (G, K(K+1)/2), packed: Σ_{d in g} G_d
+    offset: Array  # (G, K): Σ_{d in g} G_d z̄_d − τ_d ȳ_d ⟨w_d⟩
+
+    @property
+    def n_factors(self) -> int:
+        return int(self.offset.shape[1])
+
+
+def evidence(state: State, columns: tuple[Groups, ...]) -> Evidence:
+    """Collect τ_d⟨w_d⟩, G_d = τ_d⟨w_d w_dᵀ⟩ and the bias for the column groups of some rows."""
+    loadings, precision, offset = [], [], []
+    for view, groups in zip(state, columns, strict=True):
+        q, tau = view.weights, view.precision
+        loading = tau[:, None] * q.mean
+        G = q.outer(tau, groups)
+        # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
+        shared = q.columns.size == 1
+        pull = G @ q.z_mean[0] if shared else groups.sum(_column_pull(q, tau))
+        loadings.append(loading)
+        precision.append(pack(G))
+        offset.append(pull - groups.sum(loading * q.y_mean[:, None]))
+    return Evidence(tuple(loadings), np.concatenate(precision), np.concatenate(offset))
+
+
+def _column_pull(q: Weights, tau: Array) -> Array:
+    """G_d z̄_d for every column: (D, K)."""
+    z_mean = q.z_mean[q.columns.label]
+    along = q.scales * q.columns.matmul(z_mean, q.basis)
+    covariance = q.columns.matmul(along, q.basis.swapaxes(-1, -2))
+    mean = q.mean * (q.mean * z_mean).sum(1, keepdims=True)
+    pull: Array = tau[:, None] * (mean + covariance)
+    return pull
+
+
+@dataclass(frozen=True)
+class Latent:
+    """q(z_n) = N(mean_n, covariance of its pattern)."""
+
+    mean: Array  # (N, K)
+    covariance: Array  # (P, K, K)
+    logdet: Array  # (P,)
+    patterns: Groups
+
+
+def local_step(rows: Rows, e: Evidence) -> Latent:
+    """q(z_n) of every row, in closed form."""
+    k = e.n_factors
+    has = rows.patterns.astype(float)
+    # Σ_n^-1 = I + Σ_{d observed} G_d, once per pattern
+    covariance, logdet_precision = inverse_and_logdet(np.eye(k) + unpack(has @ e.precision, k))
+    # m_n = Σ_n Σ_{d observed} [ τ_d (y_nd − ȳ_d) ⟨w_d⟩ + G_d z̄_d ]
+    h = (has @ e.offset)[rows.labels.label]
+    for view, loading in zip(rows.views, e.loadings, strict=True):
+        h += view.values @ loading
+    return Latent(rows.labels.matmul(h, covariance), covariance, -logdet_precision, rows.labels)
+
+
+def linear_predictor(q: Latent, w: Weights) -> tuple[Array, Array]:
+    """Mean and variance of w_d·z_n + b_d under q, each (N, D)."""
+    mean = np.empty((len(q.mean), len(w.mean)))
+    variance = np.empty_like(mean)
+    pattern = q.patterns.label
+    for members, z_mean, B in zip(w.columns.members, w.z_mean, w.basis, strict=True):
+        W, scales = w.mean[members], w.scales[members]
+        away = q.mean - z_mean
+        mean[:, members] = w.y_mean[members] + away @ W.T
+        # var = var(b|w) + w̄ᵀ Σ_n w̄ + (m − z̄)ᵀ Σ_w (m − z̄) + tr(Σ_w Σ_n)
+        along = (away @ B) ** 2 + quadratic_diagonals(B, q.covariance)[pattern]
+        of_z = ((W @ q.covariance) * W).sum(axis=-1)[pattern]
+        variance[:, members] = w.bias_variance[members] + of_z + along @ scales.T
+    return mean, variance
+
+
+# ---------------------------------------------------------------- sufficient statistics
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sums over samples from which the global step follows; add them to join blocks of rows."""
+
+    n_samples: float
+    z_sum: Array  # (K,)
+    S: Array  # (K, K): Σ ⟨z zᵀ⟩ over all samples
+    logdet: float  # Σ log |Σ_n|
+    z_group: Array  # (G, K): Σ ⟨z⟩ over the samples that have the column group
+    S_group: Array  # (G, K(K+1)/2), packed: Σ ⟨z zᵀ⟩ likewise
+    R: tuple[Array, ...]  # per view (D, K): Σ y_n ⟨z_n⟩ᵀ over observed entries
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            self.n_samples + other.n_samples,
+            self.z_sum + other.z_sum,
+            self.S + other.S,
+            self.logdet + other.logdet,
+            self.z_group + other.z_group,
+            self.S_group + other.S_group,
+            tuple(a + b for a, b in zip(self.R, other.R, strict=True)),
+        )
+
+
+def statistics(rows: Rows, q: Latent) -> Statistics:
+    """The sums of one block of rows."""
+    patterns, k = q.patterns, q.mean.shape[1]
+    counts = np.bincount(patterns.label, minlength=patterns.size).astype(float)
+    has = rows.patterns.T.astype(float)
+    # Σ ⟨z zᵀ⟩ of each pattern = count · Σ_p + Σ m mᵀ
+    if patterns.alone:
+        second = pack(q.covariance) + pack_outer(q.mean)
+    else:
+        second = pack(counts[:, None, None] * q.covariance + patterns.gram(q.mean))
+    return Statistics(
+        n_samples=float(len(q.mean)),
+        z_sum=q.mean.sum(axis=0),
+        S=unpack(second.sum(axis=0), k),
+        logdet=float(counts @ q.logdet),
+        z_group=has @ patterns.sum(q.mean),
+        S_group=has @ second,
+        R=tuple(view.values.T @ q.mean for view in rows.views),
+    )
+
+
+@dataclass(frozen=True)
+class ViewStatistics:
+    """The statistics of one view, centred by its integrated bias."""
+
+    n: Array  # (G,)
+    columns: Groups
+    y_mean: Array  # (D,)
+    y_square: Array  # (D,): Σ (y − ȳ)²
+    z_mean: Array  # (G, K)
+    S: Array  # (G, K, K): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
+    R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
+
+    @property
+    def n_column(self) -> Array:
+        """Number of observed rows of each column: (D,)."""
+        return self.n[self.columns.label]
+
+
+def centred(stats: Statistics, rows: Rows) -> tuple[ViewStatistics, ...]:
+    """S_c = S − n z̄ z̄ᵀ and R_c = R − n ȳ z̄ᵀ of every view."""
+    return tuple(
+        _centred_view(data, stats.z_group[groups], stats.S_group[groups], R)
+        for data, groups, R in zip(rows.views, rows.groups, stats.R, strict=True)
+    )
+
+
+def _centred_view(data: Observations, z_sum: Array, S: Array, R: Array) -> ViewStatistics:
+    n, columns = data.n, data.columns
+    z_mean = z_sum / n[:, None]
+    y_mean = data.y_sum / n[columns.label]
+    y_square = data.y_square - data.y_sum * y_mean
+    S_c = unpack(S - n[:, None] * pack_outer(z_mean), z_mean.shape[1])
+    R_c = R - data.y_sum[:, None] * z_mean[columns.label]
+    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S_c, R_c)
+
+
+# ---------------------------------------------------------------- global step
+
+
+def update_weights(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> Weights:
+    """q(w_d, b_d) of all columns, the flat bias integrated jointly with the weights."""
+    alone = s.columns.alone and s.columns.size > 1
+    basis, scales = (_own_basis if alone else _shared_basis)(s, alpha, gamma, tau)
+    # ⟨w_d⟩ = τ_d Σ_wd r_c,d
+    along = s.columns.matmul(tau[:, None] * s.R, basis) * scales
+    mean = s.columns.matmul(along, basis.swapaxes(-1, -2))
+    bias_variance = 1.0 / (s.n_column * tau)
+    return Weights(mean, basis, scales, s.columns, s.y_mean, s.z_mean, bias_variance)
+
+
+def _shared_basis(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> tuple[Array, Array]:
+    # A^-1/2 S_c A^-1/2 = U Λ Uᵀ  ⇒  Σ_wd = A^-1/2 U diag(1 / (γ_d + τ_d λ)) Uᵀ A^-1/2
+    root = 1.0 / np.sqrt(alpha)
+    eigenvalues, U = np.linalg.eigh(root[:, None] * s.S * root)
+    eigenvalues = np.maximum(eigenvalues, 0.0)[s.columns.label]
+    return root[:, None] * U, 1.0 / (gamma[:, None] + tau[:, None] * eigenvalues)
+
+
+def _own_basis(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> tuple[Array, Array]:
+    # Where no two columns share S_c, Σ_wd = (γ_d A + τ_d S_c,d)^-1 = L^-T L^-1 is cheaper.
+    precision = tau[:, None, None] * s.S
+    k = np.arange(len(alpha))
+    precision[:, k, k] += gamma[:, None] * alpha
+    inverse = np.linalg.inv(np.linalg.cholesky(precision))
+    return inverse.swapaxes(-1, -2), np.ones((len(gamma), len(alpha)))
+
+
+def expected_residual(q: Weights, s: ViewStatistics) -> Array:
+    """Σ_n E(y_nd − w_d·z_n − b_d)² of every column, from the statistics alone: (D,)."""
+    fit = q.columns.matmul(q.mean, s.S) - 2.0 * s.R
+    spread = quadratic_diagonals(q.basis, s.S)[q.columns.label]
+    residual = s.y_square + (fit * q.mean).sum(1) + (spread * q.scales).sum(1)
+    return np.asarray(np.maximum(residual, 0.0) + s.n_column * q.bias_variance)
+
+
+def update_tau(view: ViewPosterior, q: Weights, s: ViewStatistics) -> Gamma:
+    """a = a0 + n/2, b = b0 + ½ E‖y − Wz − b‖², summed over the columns that share τ."""
+    n, residual = s.n_column, expected_residual(q, s)
+    if view.tau.rate.size == 1:
+        n, residual = n.sum(keepdims=True), residual.sum(keepdims=True)
+    prior = view.tau_prior
+    return Gamma(prior.shape + 0.5 * n, prior.rate + 0.5 * residual)
+
+
+def update_alpha(prior: Gamma, q: Weights, gamma: Array) -> Gamma:
+    """a = a0 + D/2, b = b0 + ½ Σ_d ⟨γ_d⟩⟨w_dk²⟩."""
+    return Gamma(prior.shape + 0.5 * len(gamma), prior.rate + 0.5 * gamma @ q.square)
+
+
+def update_gamma(prior: Gamma, q: Weights, alpha: Array) -> Gamma:
+    """a = a0 + K/2, b = b0 + ½ Σ_k ⟨α_k⟩⟨w_dk²⟩."""
+    return Gamma(prior.shape + 0.5 * len(alpha), prior.rate + 0.5 * q.square @ alpha)
+
+
+def update_alpha_prior(view: ViewPosterior) -> Gamma:
+    """The scale c of a spectral prior Gamma(ν/2, ν energy_k / 2c): c = mean of ⟨α_k⟩ energy_k."""
+    if view.energy is None:
+        return view.alpha_prior
+    c = float(np.mean(view.alpha.mean * view.energy))
+    shape = view.alpha_prior.shape
+    return Gamma(shape, shape * view.energy / c)
+
+
+def update_view(view: ViewPosterior, s: ViewStatistics) -> ViewPosterior:
+    """One sweep over the global factors of a view."""
+    q = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
+    tau = update_tau(view, q, s)
+    alpha = update_alpha(view.alpha_prior, q, view.column_precision)
+    gamma = None if view.gamma is None else update_gamma(view.gamma_prior, q, alpha.mean)
+    updated = replace(view, weights=q, tau=tau, alpha=alpha, gamma=gamma)
+    return replace(updated, alpha_prior=update_alpha_prior(updated))
+
+
+def global_step(state: State, stats: tuple[ViewStatistics, ...]) -> State:
+    """Every view's global factors from its centred statistics."""
+    return tuple(update_view(view, s) for view, s in zip(state, stats, strict=True))

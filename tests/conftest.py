@@ -1,0 +1,68 @@
+"""Shared problems."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kofa.engine import InMemory
+from kofa.inference import Role, Settings, start
+from kofa.observations import Observations, Rows
+
+
+def find_data() -> Path | None:
+    """Where the paper's data sets are, if anywhere."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    place = Path(os.environ.get("KOFA_DATA", beside))
+    return place if (place / "slump.npz").exists() else None
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    place = find_data()
+    if place is None:
+        pytest.skip("the paper's data sets are not here; set KOFA_DATA")
+    return place
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def planted(seed, dims=(500, 300, 200), n=1000, noise=0.5):
+    """Three views with 10 factors of every shared/private kind: views, activity (10, 3)."""
+    rng = np.random.default_rng(seed)
+    shared, pairs, private = (
+        [[1, 1, 1]] * 3,
+        [[1, 1, 0], [1, 0, 1], [0, 1, 1]],
+        np.eye(3, dtype=int),
+    )
+    activity = np.array([*shared, *pairs, private[0], private[0], private[1], private[2]])
+    Z = rng.standard_normal((n, len(activity)))
+    views = [
+        Z @ (rng.standard_normal((d, len(activity))) * activity[:, m]).T
+        + noise * rng.standard_normal((n, d))
+        for m, d in enumerate(dims)
+    ]
+    return views, activity
+
+
+def two_views(rng, n=60, k=2, dims=(5, 4), noise=0.3):
+    """A small low-rank pair of views."""
+    Z = rng.standard_normal((n, k))
+    return {
+        name: Z @ rng.standard_normal((k, d)) + noise * rng.standard_normal((n, d))
+        for name, d in zip("xy", dims, strict=True)
+    }
+
+
+def core(views, roles=None, n_factors=3, seed=0):
+    """An engine and its start from a list of arrays with NaN."""
+    roles = roles or [Role(str(m)) for m in range(len(views))]
+    engine = InMemory(Rows.stack([Observations.from_values(v.copy()) for v in views]))
+    state = start(engine, roles, Settings(n_factors), np.random.default_rng(seed), 0)
+    return engine, state, roles
