@@ -65,9 +65,8 @@ class Settings:
 
     n_factors: int
     max_iter: int = 1000
-    tol: float = 1e-3
-    rotate_every: int = 5
-    prune: bool = True
+    tol: float = 1e-4  # nats per sample and iteration
+    rotate_every: int = 5  # iterations; 0 never rotates
 
 
 @dataclass(frozen=True)
@@ -190,9 +189,7 @@ def run(
         state = global_step(state, views)
         terms = elbo(state, stats, views, names)
         bound = sum(terms.values())
-        keep = np.arange(len(stats.z_sum))
-        if settings.prune:
-            keep = informative(state, stats.n_samples)
+        keep = informative(state, stats.n_samples)
         pruned = len(keep) < len(stats.z_sum)
         result.history.append(Iteration(n_iter, bound, terms, len(keep), pruned))
         stop = bool(notify(result.history[-1]))

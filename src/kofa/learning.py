@@ -26,6 +26,9 @@ _START_NOISE = 0.3
 # data rises for ever wider kernels with ever larger v, whose signal sits in directions that are
 # too faint for a factor model: enb, RBF, R² .945 without, .984 with, and no set loses by it.
 _SCALE_PRIOR = 0.5
+# An output further out than this many spreads counts as this far, so that a few outliers do not
+# ask for a narrow kernel: jura, R² .650 without, .653 with.
+_OUTLIER = 5.0
 _MAX_ITER = 40
 
 
@@ -113,7 +116,7 @@ def learn_widths(
     if not any(source.learns for source in sources):
         return list(kernels)
     observed = _patterns(Y)
-    Y = np.nan_to_num(Y)
+    Y = np.clip(np.nan_to_num(Y), -_OUTLIER, _OUTLIER)
     m = len(sources)
     median = np.log([s.median for s in sources])
     scale = -np.log([m * max(_variance(s), 1e-12) for s in sources])

@@ -1,0 +1,151 @@
+"""Bad input gets an error that names the view, the column and the cure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import kofa
+from conftest import two_views
+from kofa import DataError, DeclarationError
+
+X = np.arange(12.0).reshape(6, 2) ** 1.5
+
+
+def with_value(value, row=0, column=1):
+    x = X.copy()
+    x[row, column] = value
+    return x
+
+
+def empty_column():
+    x = X.copy()
+    x[:, 1] = np.nan
+    return x
+
+
+FRAME = pd.DataFrame(X, columns=["a", "b"], index=list("uvwxyz"))
+
+BAD_DATA = {
+    "empty dict": ({}, "at least one view"),
+    "not a dict": (X, r"dict.*got ndarray.*wrap"),
+    "nothing observed": ({"x": np.full((6, 2), np.nan)}, "'x' has no observed value"),
+    "empty column": ({"x": empty_column()}, "'x', column 1: all values are missing"),
+    "named empty column": (
+        {"x": pd.DataFrame(empty_column(), columns=["a", "b"])},
+        "'x', column 'b': all values",
+    ),
+    "infinite": ({"x": with_value(np.inf)}, "'x', column 1: expected finite.*infinity"),
+    "other rows": ({"x": X, "y": X[:4]}, "'x' 6, 'y' 4.*index"),
+    "frame and array": (
+        {"x": FRAME, "z": FRAME.iloc[::-1], "y": X},
+        "without sample names are matched by position",
+    ),
+    "duplicated samples": (
+        {"x": FRAME.rename({"v": "u"})}, "'x': expected unique sample names but 'u'",
+    ),
+    "duplicated columns": (
+        {"x": FRAME.rename(columns={"b": "a"})}, "'x': expected unique column names but 'a'",
+    ),
+    "strings": ({"x": np.array([["1", "a"], ["2", "b"]])}, "'x', column 1.*'a'"),
+    "strings in a frame": (
+        {"x": pd.DataFrame({"a": [1.0, 2.0], "sex": ["m", "f"]})}, "'x', column 'sex'.*'m'.*drop",
+    ),
+    "one sample": ({"x": X[:1]}, "at least 2 samples but got 1"),
+    "three dimensions": ({"x": X[None]}, "'x': expected a table.*3-D"),
+    "no columns": ({"x": X[:, :0]}, "'x': expected at least one column"),
+    "sparse matrix": ({"x": scipy.sparse.eye(4).tocsr()}, "'x': sparse.*toarray"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "message"), BAD_DATA.values(), ids=BAD_DATA)
+def test_bad_data_in_fit(data, message):
+    with pytest.raises(DataError, match=message):
+        kofa.FactorModel().fit(data)
+
+
+REAL = {"x": kofa.Real()}
+BAD_DECLARATIONS = {
+    "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 but got 0"),
+    "half a factor": ({"views": REAL, "n_factors": 2.5}, "n_factors.*2.5"),
+    "no starts": ({"views": REAL, "n_init": 0}, "n_init"),
+    "no views": ({"views": {}}, "at least one view"),
+    "views as a list": ({"views": [kofa.Real()]}, "dict of name → view but got list"),
+    "not a view": ({"views": {"x": "real"}}, r"'x': expected a view such as kofa.Real\(\)"),
+    "noise": ({"views": {"x": kofa.Real(noise="both")}}, "'x': expected noise.*'both'"),
+    "sparse": ({"views": {"x": kofa.Real(sparse="yes")}}, "'x': expected sparse.*'yes'"),
+    "landmarks": ({"views": {"x": kofa.Real(kernel="rbf", landmarks=0)}}, "'x'.*landmarks"),
+    "kernel": ({"views": {"x": kofa.Real(kernel="gauss")}}, "'x'.*kernel among.*'gauss'"),
+    "unknown output": ({"views": REAL, "outputs": ["z"]}, "Unknown output 'z'.*'x'"),
+    "output as a string": ({"views": REAL, "outputs": "x"}, r"write \['x'\]"),
+    "only outputs": ({"views": REAL, "outputs": ["x"]}, "not an output"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_DECLARATIONS.values(), ids=BAD_DECLARATIONS)
+def test_bad_declarations_in_fit(options, message):
+    with pytest.raises(DeclarationError, match=message):
+        kofa.FactorModel(**options).fit({"x": X})
+
+
+def test_declared_view_must_be_in_the_data():
+    with pytest.raises(DataError, match="'y' is declared but not in the data"):
+        kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}).fit({"x": X})
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", lambda A, B: A @ B.T])
+def test_kernel_that_cannot_take_holes(kernel):
+    model = kofa.FactorModel({"ecg": kofa.Real(kernel=kernel)})
+    with pytest.raises(
+        DataError, match=r"'ecg', column 1: the .* kernel cannot.*RBF and Laplacian"
+    ):
+        model.fit({"ecg": with_value(np.nan)})
+    model.fit({"ecg": with_value(np.nan, row=2, column=slice(None))})  # whole rows may be missing
+    with pytest.raises(DataError, match=r"'ecg', column 1.*cannot take missing"):
+        model.transform({"ecg": with_value(np.nan)})
+
+
+def test_precomputed_kernel_of_the_wrong_shape():
+    model = kofa.FactorModel({"k": kofa.Real(kernel="precomputed")})
+    with pytest.raises(DataError, match=r"'k': expected a precomputed kernel.*\(6, 2\)"):
+        model.fit({"k": X})
+    model.fit({"k": X @ X.T})
+    with pytest.raises(DataError, match="'k': expected 6 columns as in fit but got 2"):
+        model.transform({"k": X})
+
+
+def test_callable_kernel_of_the_wrong_shape():
+    with pytest.raises(DataError, match=r"shape \(6, 6\) but got \(6,\)"):
+        kofa.FactorModel({"x": kofa.Real(kernel=lambda A, _: A[:, 0])}).fit({"x": X})
+
+
+@pytest.fixture
+def model(rng):
+    return kofa.FactorModel().fit(two_views(rng))
+
+
+def test_unknown_views_after_fit(model):
+    with pytest.raises(DataError, match="Unknown view 'z'; this model has 'x', 'y'"):
+        model.predict({"x": np.zeros((1, 5))}, "z")
+    with pytest.raises(DataError, match="Unknown view 'z'"):
+        model.transform({"z": np.zeros((1, 5))})
+    with pytest.raises(DataError, match="other than 'x'"):
+        model.predict({"x": np.zeros((1, 5))}, "x")
+
+
+def test_other_columns_than_in_fit(model):
+    with pytest.raises(DataError, match=r"'x': expected 5 columns as in fit but got 3"):
+        model.transform({"x": np.zeros((2, 3))})
+    named = kofa.FactorModel().fit({"x": FRAME})
+    with pytest.raises(DataError, match=r"'x'.*column 'b' is missing"):
+        named.transform({"x": FRAME[["a"]]})
+    with pytest.raises(DataError, match=r"'x'.*'c' is new"):
+        named.transform({"x": FRAME.assign(c=1.0)})
+
+
+def test_all_errors_are_one_family():
+    assert issubclass(DataError, kofa.KofaError)
+    assert issubclass(DeclarationError, kofa.KofaError)
+    assert issubclass(DataError, ValueError)

@@ -1,0 +1,321 @@
+"""`FactorModel` as a user meets it."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import kofa
+from conftest import two_views
+
+
+@pytest.fixture
+def frames(rng):
+    data = two_views(rng, n=40)
+    names = [f"s{i}" for i in range(40)]
+    x = pd.DataFrame(data["x"], index=names, columns=list("abcde"))
+    y = pd.DataFrame(data["y"], index=names, columns=["p", "q", "r", "s"])
+    return {"x": x, "y": y}
+
+
+def test_clone_and_repr_are_those_of_an_estimator():
+    model = kofa.FactorModel({"x": kofa.Real(kernel=kofa.RBF())}, 7, tol=1e-4)
+    copy = clone(model)
+    assert copy.get_params()["views"] == model.views
+    assert copy.views is not model.views
+    assert repr(copy) == repr(model)
+    assert "n_factors=7" in repr(model)
+
+
+def test_unfitted_model_says_so(rng):
+    with pytest.raises(NotFittedError):
+        kofa.FactorModel().transform(two_views(rng))
+
+
+def test_fitted_attributes(rng):
+    model = kofa.FactorModel(n_factors=5).fit(two_views(rng))
+    assert model.n_factors_ == 2
+    assert model.converged_
+    assert len(model.lower_bounds_) == model.n_iter_
+    assert model.lower_bound_ == model.lower_bounds_[-1]
+    total = sum(model.lower_bound_terms_.values())
+    np.testing.assert_allclose(total, model.lower_bounds_)
+    assert {"kl_z", "likelihood[x]", "kl_w[y]", "kl_tau[x]"} <= set(model.lower_bound_terms_)
+
+
+def test_names_survive_to_every_output(frames):
+    model = kofa.FactorModel().fit(frames)
+    Z = model.transform(frames)
+    assert list(Z.index) == list(frames["x"].index)
+    assert list(Z.columns) == ["factor1", "factor2"]
+    mean, std = model.predict({"x": frames["x"]}, "y", return_std=True)
+    for table in (mean, std, model.reconstruct(frames)["y"], model.impute(frames)["y"]):
+        assert list(table.columns) == list("pqrs")
+        assert list(table.index) == list(frames["x"].index)
+    assert isinstance(model.transform({"x": frames["x"].to_numpy()}), np.ndarray)
+
+
+def test_names_of_landmarks_are_the_columns_of_a_kernel_prediction(frames):
+    model = kofa.FactorModel({"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}).fit(frames)
+    predicted = model.predict({"y": frames["y"]}, "x")
+    assert list(predicted.columns) == list(frames["x"].index)
+
+
+def test_frames_are_aligned_by_index(frames):
+    x, y = frames["x"], frames["y"].iloc[10:].sample(frac=1.0, random_state=0)
+    model = kofa.FactorModel()
+    Z = model.fit_transform({"x": x, "y": y})
+    holes = frames["y"].copy()
+    holes.iloc[:10] = np.nan
+    expected = kofa.FactorModel().fit({"x": x, "y": holes})
+    np.testing.assert_allclose(model.lower_bound_, expected.lower_bound_, rtol=1e-9)
+    assert list(Z.index) == list(x.index)
+    extra = pd.concat([y, y.iloc[:1].rename({y.index[0]: "new"})])
+    assert list(model.transform({"x": x, "y": extra}).index) == [*x.index, "new"]
+
+
+def test_named_columns_may_come_in_any_order(frames):
+    model = kofa.FactorModel().fit(frames)
+    shuffled = {"x": frames["x"][list("ecabd")]}
+    np.testing.assert_allclose(
+        model.transform(shuffled), model.transform({"x": frames["x"]}), atol=1e-12
+    )
+
+
+def test_impute_keeps_what_is_observed_and_fills_the_rest(rng, frames):
+    truth = frames["x"].copy()
+    holes = rng.random(truth.shape) < 0.2
+    given = {"x": truth.mask(holes), "y": frames["y"].iloc[5:]}
+    model = kofa.FactorModel().fit(given)
+    filled = model.impute(given)
+    pd.testing.assert_frame_equal(filled["x"].where(~holes), truth.where(~holes))
+    assert filled["y"].shape == (40, 4)
+    assert not filled["x"].isna().any().any()
+    error = (filled["x"] - truth).to_numpy()[holes]
+    assert np.sqrt(np.mean(error**2)) < 0.6 * truth.to_numpy().std()
+
+
+def test_impute_leaves_kernelized_views(rng):
+    data = two_views(rng)
+    data["x"][3, 1] = np.nan
+    model = kofa.FactorModel({"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}).fit(data)
+    np.testing.assert_array_equal(model.impute(data)["x"], data["x"])
+
+
+def test_predictions_are_in_the_users_units(rng):
+    data = two_views(rng, noise=0.05)
+    data["y"] = 1e4 + 1e3 * data["y"]
+    model = kofa.FactorModel().fit(data)
+    mean, std = model.predict({"x": data["x"]}, "y", return_std=True)
+    residual = data["y"] - mean
+    assert np.abs(residual).mean() < 0.1 * data["y"].std()
+    assert 0.5 < np.sqrt(np.mean(residual**2)) / std.mean() < 2.0
+
+
+def test_predict_ignores_the_view_itself(rng):
+    data = two_views(rng)
+    model = kofa.FactorModel().fit(data)
+    np.testing.assert_array_equal(model.predict(data, "y"), model.predict({"x": data["x"]}, "y"))
+    assert not np.allclose(model.reconstruct(data, "y"), model.predict(data, "y"))
+
+
+def test_transform_returns_covariances(rng):
+    data = two_views(rng)
+    model = kofa.FactorModel().fit(data)
+    Z, covariance = model.transform(data, return_cov=True)
+    assert covariance.shape == (60, 2, 2)
+    _, wider = model.transform({"x": data["x"]}, return_cov=True)
+    assert np.all(np.linalg.eigvalsh(wider - covariance) > -1e-12)
+    assert Z.shape == (60, 2)
+
+
+def test_sample_with_nothing_observed_gets_the_prior(rng):
+    data = two_views(rng)
+    model = kofa.FactorModel().fit(data)
+    nothing = {"x": np.full((1, 5), np.nan)}
+    Z, covariance = model.transform(nothing, return_cov=True)
+    np.testing.assert_array_equal(Z, np.zeros((1, 2)))
+    np.testing.assert_allclose(covariance[0], np.eye(2))
+    mean, std = model.predict(nothing, "y", return_std=True)
+    np.testing.assert_allclose(mean[0], data["y"].mean(axis=0), atol=0.2)
+    np.testing.assert_allclose(std[0], data["y"].std(axis=0), rtol=0.35)
+
+
+def test_score_prefers_data_of_the_model(rng):
+    data = two_views(rng, n=120)
+    train, test = ({k: v[s] for k, v in data.items()} for s in (np.s_[:80], np.s_[80:]))
+    model = kofa.FactorModel().fit(train)
+    scrambled = {"x": rng.permutation(test["x"]), "y": test["y"]}
+    assert model.score(test) > model.score(scrambled)
+    assert model.score_samples(test).shape == (40,)
+
+
+def test_score_counts_the_units_of_the_data(rng):
+    data = two_views(rng)
+    a = kofa.FactorModel().fit(data).score(data)
+    b = (
+        kofa.FactorModel()
+        .fit({"x": 10 * data["x"], "y": data["y"]})
+        .score({"x": 10 * data["x"], "y": data["y"]})
+    )
+    np.testing.assert_allclose(a - b, 5 * np.log(10), rtol=1e-6)
+
+
+def test_score_is_below_the_exact_log_density(rng):
+    """With much data the weights are known: y ~ N(b, WWᵀ + noise) exactly."""
+    from scipy.stats import multivariate_normal
+
+    data = {"x": two_views(rng, n=4000, dims=(4, 1))["x"]}
+    model = kofa.FactorModel(max_iter=5000, tol=1e-7, n_factors=2).fit(data)
+    w, scale = model.posterior_[0].weights, model.views_["x"].encoder.spread
+    W = w.mean * scale[:, None]
+    noise = model.posterior_[0].tau.mean_inverse * scale**2
+    exact = multivariate_normal(data["x"].mean(0), W @ W.T + np.diag(noise))
+    score, log_density = model.score(data), exact.logpdf(data["x"]).mean()
+    assert score <= log_density
+    assert log_density - score < 0.01
+
+
+def test_callback_sees_each_iteration_and_can_stop(rng):
+    seen = []
+    model = kofa.FactorModel(callback=lambda i: seen.append(i) or i.n_iter == 3)
+    model.fit(two_views(rng))
+    assert [i.n_iter for i in seen] == [1, 2, 3]
+    assert model.n_iter_ == 3
+    assert not model.converged_
+    assert seen[-1].lower_bound == pytest.approx(sum(seen[-1].terms.values()))
+
+
+def test_warns_with_advice_when_not_converged(rng):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .*Increase max_iter"):
+        kofa.FactorModel(max_iter=2).fit(two_views(rng))
+
+
+def test_progress_is_silent_when_off_and_shows_when_on(rng):
+    data = two_views(rng)
+    for progress in (False, True):
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tqdm wishes for a notebook widget
+            kofa.FactorModel(progress=progress).fit(data)
+        assert out.getvalue() == ""
+        assert bool(err.getvalue()) == progress
+    assert "factors=" in err.getvalue()
+
+
+def test_more_starts_never_lower_the_bound(rng):
+    data = two_views(rng)
+    one = kofa.FactorModel(n_init=1, random_state=0).fit(data)
+    four = kofa.FactorModel(n_init=4, random_state=0).fit(data)
+    assert four.lower_bound_ >= one.lower_bound_
+
+
+def test_outputs_are_predicted_through_a_learnt_width(rng):
+    X = rng.standard_normal((150, 3))
+    Y = np.column_stack([np.sin(2 * X[:, 0]), X[:, 1] ** 2]) + 0.1 * rng.standard_normal((150, 2))
+    model = kofa.FactorModel({"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}, outputs=["y"])
+    model.fit({"x": X[:110], "y": Y[:110]})
+    residual = Y[110:] - model.predict({"x": X[110:]}, "y")
+    assert 1 - residual.var() / Y[110:].var() > 0.8
+    assert model.views_["x"].encoder.kernel.width != kofa.RBF().median_width(X[:110])
+
+
+def test_landmarks_of_an_input_are_labelled_samples(rng):
+    data = two_views(rng)
+    data["y"][30:] = np.nan
+    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
+    assert len(kofa.FactorModel(views, outputs=["y"]).fit(data).views_["x"].encoder.V) == 30
+    assert len(kofa.FactorModel(views).fit(data).views_["x"].encoder.V) == 60
+    few = views | {"x": kofa.Real(kernel="rbf", landmarks=12)}
+    assert len(kofa.FactorModel(few).fit(data).views_["x"].encoder.V) == 12
+
+
+def test_kernelized_output_is_predicted(rng):
+    data = two_views(rng, n=150, noise=0.05)
+    train, test = ({k: v[s] for k, v in data.items()} for s in (np.s_[:100], np.s_[100:]))
+    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real(kernel="rbf")}
+    model = kofa.FactorModel(views, outputs=["y"]).fit(train)
+    encoder = model.views_["y"].encoder
+    truth = encoder.decode(encoder.encode(test["y"]))
+    predicted, std = model.predict({"x": test["x"]}, "y", return_std=True)
+    assert np.corrcoef(predicted.ravel(), truth.ravel())[0, 1] > 0.9
+    assert 0.8 < np.mean(np.abs(predicted - truth) < 1.645 * std) < 0.98
+
+
+def test_linear_kernel_predicts_as_the_primal_view(rng):
+    """Both span the same directions; they differ by how noise is shared out, not in the signal."""
+    data = two_views(rng, n=200, dims=(30, 3), noise=0.2)
+    train, test = ({k: v[s] for k, v in data.items()} for s in (np.s_[:150], np.s_[150:]))
+    predictions = [
+        kofa.FactorModel({"x": kofa.Real(kernel=kernel), "y": kofa.Real()}, n_factors=10)
+        .fit(train)
+        .predict({"x": test["x"]}, "y")
+        for kernel in (None, "linear")
+    ]
+    gap = np.sqrt(np.mean((predictions[0] - predictions[1]) ** 2))
+    noise = np.sqrt(np.mean((predictions[0] - test["y"]) ** 2))
+    assert gap < 0.35 * noise
+
+
+def test_wide_data_fit(rng):
+    """Far more columns than rows."""
+    Z = rng.standard_normal((40, 3))
+    x = Z @ rng.standard_normal((3, 5000)) + rng.standard_normal((40, 5000))
+    model = kofa.FactorModel(n_factors=10).fit({"x": x})
+    assert model.n_factors_ == 3
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+@pytest.mark.parametrize("scale", [True, False])
+def test_very_large_and_small_numbers(rng, size, scale):
+    data = two_views(rng)
+    views = {"x": kofa.Real(scale=scale), "y": kofa.Real()}
+    plain = kofa.FactorModel(views).fit(data).predict({"x": data["x"]}, "y")
+    scaled = {"x": size * data["x"], "y": data["y"]}
+    model = kofa.FactorModel(views).fit(scaled)
+    np.testing.assert_allclose(model.predict({"x": scaled["x"]}, "y"), plain, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", "linear", "laplacian"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([[0.0], [1.0]]),
+        np.ones((5, 1)),
+        np.array([[1.0, 2.0]] * 4 + [[3.0, 1.0]] * 4),
+        np.repeat(np.arange(6.0)[:, None], 4, axis=1),
+        np.column_stack([np.arange(5.0), np.ones(5)]),
+    ],
+    ids=["two samples", "constant", "duplicated rows", "duplicated columns", "constant column"],
+)
+def test_degenerate_tables_work(values, kernel):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = kofa.FactorModel({"x": kofa.Real(kernel=kernel)}).fit({"x": values})
+    assert np.isfinite(model.lower_bounds_).all()
+    assert np.isfinite(model.transform({"x": values})).all()
+    assert np.isfinite(model.reconstruct({"x": values}, "x")).all()
+    if kernel is None:
+        gap = np.abs(model.reconstruct({"x": values}, "x") - values).max()
+        assert gap <= 0.7 * max(np.ptp(values), 1e-6)
+
+
+def test_precomputed_kernel_by_name(frames):
+    x = frames["x"]
+    K = pd.DataFrame(x.to_numpy() @ x.to_numpy().T, index=x.index, columns=x.index)
+    views = {"k": kofa.Real(kernel="precomputed"), "y": kofa.Real()}
+    model = kofa.FactorModel(views, n_factors=2).fit({"k": K, "y": frames["y"].iloc[::-1]})
+    direct = kofa.FactorModel(
+        {"k": kofa.Real(kernel=lambda X, V: X @ V.T, scale=False), "y": kofa.Real()}, n_factors=2
+    )
+    direct.fit({"k": x, "y": frames["y"]})
+    np.testing.assert_allclose(
+        model.predict({"k": K.iloc[:5]}, "y"), direct.predict({"k": x.iloc[:5]}, "y"), atol=1e-6
+    )
