@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from kofa.bound import elbo
-from kofa.linalg import Array, IntArray
+from kofa.linalg import Array, IntArray, threads_for
 from kofa.observations import Rows
 from kofa.posterior import Gamma, State, ViewPosterior
 from kofa.rotation import rotate
@@ -92,6 +92,7 @@ class Run:
     Z: Array
     history: list[Iteration] = field(default_factory=list)
     converged: bool = False
+    stopped: bool = False  # by the callback
 
     @property
     def lower_bound(self) -> float:
@@ -153,17 +154,20 @@ def _spectral_priors(state: Sequence[ViewPosterior], roles: Sequence[Role]) -> l
     A Gaussian process gives w_k a variance proportional to the kernel's eigenvalue along z_k,
     which is |w_k| for a kernelized view and |w_k|² for a primal one.
     """
-    energy = np.zeros(state[0].weights.mean.shape[1])
-    for view, role in zip(state, roles, strict=True):
-        if not role.output:
-            square = (view.weights.mean**2).sum(axis=0)
-            along = np.sqrt(square) if role.kernelized else square
-            energy += along / max(float(along.max()), np.finfo(float).tiny)
-    energy = np.maximum(energy, LEAST_ENERGY)
+    inputs = [(view, role) for view, role in zip(state, roles, strict=True) if not role.output]
+    total = np.sum([energy(view, role) for view, role in inputs], axis=0)
+    total = np.maximum(total, LEAST_ENERGY)
     return [
-        _with_energy(view, energy) if role.output else view
+        _with_energy(view, total) if role.output else view
         for view, role in zip(state, roles, strict=True)
     ]
+
+
+def energy(view: ViewPosterior, role: Role) -> Array:
+    """The view's eigenvalue along each factor, relative to the largest: (K,)."""
+    square = (view.weights.mean**2).sum(axis=0)
+    along = np.sqrt(square) if role.kernelized else square
+    return np.asarray(along / max(float(along.max()), np.finfo(float).tiny))
 
 
 def _with_energy(view: ViewPosterior, energy: Array) -> ViewPosterior:
@@ -192,19 +196,27 @@ def run(
         keep = informative(state, stats.n_samples)
         pruned = len(keep) < len(stats.z_sum)
         result.history.append(Iteration(n_iter, bound, terms, len(keep), pruned))
-        stop = bool(notify(result.history[-1]))
+        result.stopped = bool(notify(result.history[-1]))
         slow = bound - previous <= settings.tol * stats.n_samples
         quiet = quiet + 1 if slow and not pruned else 0
         result.converged = quiet > max(settings.rotate_every, 2)  # a rotation had its chance
-        if result.converged or stop:
+        if result.converged or result.stopped:
             break
         previous = bound
         if pruned:
             state = tuple(view.keep(keep) for view in state)
         elif settings.rotate_every and n_iter % settings.rotate_every == 0:
             state = rotate(state, stats)
+    state = by_strength(state)
     engine.sweep(state)  # the samples' factors answer to the final global factors
     return replace(result, state=state, Z=engine.Z)
+
+
+def by_strength(state: State) -> State:
+    """Put the factors that tell most about the samples first."""
+    information = np.sum([view.information for view in state], axis=0)
+    order = np.argsort(-information, kind="stable")
+    return tuple(view.keep(order) for view in state)
 
 
 def informative(state: State, n_samples: float) -> IntArray:
@@ -237,9 +249,11 @@ def best_of(
 ) -> Run:
     """Run from several starts; the highest bound wins."""
     best: Run | None = None
+    work = engine.rows.size * settings.n_factors
     for nth in range(n_init):
-        state = start(engine, roles, settings, rng, nth)
-        candidate = run(engine, roles, state, settings, _of_start(notify, nth))
+        with threads_for(work):
+            state = start(engine, roles, settings, rng, nth)
+            candidate = run(engine, roles, state, settings, _of_start(notify, nth))
         logger.info(
             "start %d: bound %.6g, %d iterations",
             nth,

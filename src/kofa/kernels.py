@@ -36,6 +36,10 @@ class Kernel:
         """What is kept of the rows that are landmarks."""
         return X[index]
 
+    def diagonal(self, X: Array) -> Array | None:  # noqa: ARG002
+        """k(x, x) of each row, where it can be had without all pairs."""
+        return None
+
 
 @dataclass(frozen=True)
 class Linear(Kernel):
@@ -48,6 +52,9 @@ class Linear(Kernel):
 
     def __call__(self, X: Array, V: Array) -> Array:
         return np.asarray(X @ V.T / X.shape[1])
+
+    def diagonal(self, X: Array) -> Array:
+        return np.asarray((X**2).mean(axis=1))
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,9 @@ class Polynomial(Kernel):
     def __call__(self, X: Array, V: Array) -> Array:
         product: Array = (X @ V.T / X.shape[1] + self.offset) ** self.degree
         return product
+
+    def diagonal(self, X: Array) -> Array:
+        return np.asarray(((X**2).mean(axis=1) + self.offset) ** self.degree)
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,9 @@ class Radial(Kernel):
     def typical(self, distance: float) -> float:
         """The width that belongs to a typical distance."""
         return distance
+
+    def diagonal(self, X: Array) -> Array:
+        return np.ones(len(X))
 
     def resolve(self, V: Array) -> Radial:
         return replace(self, width=self.median_width(V)) if isinstance(self.width, str) else self
@@ -270,13 +283,14 @@ class KernelMap:
     V: Array  # landmarks, scaled
     column_mean: Array  # (R,)
     scale: float
+    mean_self: float  # mean over the landmarks of the centred k(v, v); NaN where not known
 
     @classmethod
     def fit(cls, kernel: Kernel, scaling: Scaling, X: Array, index: IntArray) -> KernelMap:
         """Resolve landmarks X[index] (already scaled), width, centring and scale."""
         V = kernel.landmarks(X, index)
         kernel = kernel.resolve(V)
-        plain = cls(kernel, scaling, V, np.zeros(len(index)), 1.0)
+        plain = cls(kernel, scaling, V, np.zeros(len(index)), 1.0, np.nan)
         total, count = np.zeros(len(index)), np.zeros(len(index))
         square = n = 0.0
         for where in _row_blocks(len(index), len(index)):
@@ -290,7 +304,9 @@ class KernelMap:
             square += float(np.nansum(k**2))
             n += float((~np.isnan(k)).sum())
         size = np.sqrt(square / max(n, 1.0))
-        return replace(centred, scale=float(size) if size > 1e-12 else 1.0)
+        diagonal = kernel.diagonal(X[index])
+        mean_self = np.nan if diagonal is None else float(diagonal.mean() - column_mean.mean())
+        return replace(centred, scale=float(size) if size > 1e-12 else 1.0, mean_self=mean_self)
 
     def evaluate(self, X: Array) -> Array:
         """k(x, v) of scaled rows, as the formula has it."""
@@ -324,6 +340,18 @@ class KernelMap:
                     self.evaluate(X[present])
                 )
         return out
+
+    def self_similarity(self, values: Array) -> Array:
+        """Centred k(x, x) of rows relative to its mean over the landmarks; NaN where not known."""
+        X = self.scaling.encode(values)
+        diagonal = self.kernel.diagonal(X)
+        if diagonal is None or not self.mean_self > 0:
+            return np.full(len(X), np.nan)
+        row = np.empty(len(X))
+        for where in _row_blocks(len(X), len(self.V)):
+            row[where] = _row_means(self.evaluate(X[where]))
+        relative = (diagonal - 2.0 * row + self.column_mean.mean()) / self.mean_self
+        return np.where(np.isnan(X).all(axis=1), np.nan, relative)
 
     def decode(self, encoded: Array) -> Array:
         """Centred similarities in the kernel's own units."""

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from kofa.kernels import Kernel, Radial
-from kofa.linalg import Array, Groups, IntArray
+from kofa.linalg import Array, Groups, IntArray, threads_for
 
 Pattern = tuple[IntArray, IntArray]  # rows and output columns that are observed together
 
@@ -29,7 +29,7 @@ _SCALE_PRIOR = 0.5
 # An output further out than this many spreads counts as this far, so that a few outliers do not
 # ask for a narrow kernel: jura, R² .650 without, .653 with.
 _OUTLIER = 5.0
-_MAX_ITER = 40
+_OPTIONS = {"maxiter": 40}
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,13 @@ def learn_widths(
 
     noise = np.full(Y.shape[1], np.log(_START_NOISE))
     starts = [np.concatenate([median + np.log(s), scale, noise]) for s in _START_WIDTHS]
-    theta = min(starts, key=lambda t: negative(t)[0])
     bounds = [(x - 7, x + 7) for x in median] + [(x - 12, x + 12) for x in scale]
     bounds += [(-14.0, 3.0)] * Y.shape[1]
-    found = minimize(
-        negative, theta, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MAX_ITER}
-    )
+    with threads_for(float(len(Y)) ** 3):
+        theta = min(starts, key=lambda t: negative(t)[0])
+        found = minimize(
+            negative, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=_OPTIONS
+        )
     width = np.exp(found.x[:m])
     return [
         replace(s.kernel, width=float(w)) if isinstance(s.kernel, Radial) and s.learns else s.kernel

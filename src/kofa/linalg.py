@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -10,10 +11,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController  # scikit-learn cannot be installed without it
 
 Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
+
+
+_WORTH_THREADS = 2e8  # multiplications in one pass below which threads wait more than they work
+
+
+@lru_cache(maxsize=1)
+def _thread_controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def threads_for(multiplications: float) -> AbstractContextManager[object]:
+    """One BLAS thread for small work: with more, tiny products can take ten times as long."""
+    if multiplications > _WORTH_THREADS:
+        return nullcontext()
+    context: AbstractContextManager[object] = _thread_controller().limit(limits=1, user_api="blas")
+    return context
 
 
 @lru_cache(maxsize=64)

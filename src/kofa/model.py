@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from kofa import inference
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
 from kofa.inference import Callback, Iteration, Role, Settings
+from kofa.inference import energy as _energy
 from kofa.kernels import Kernel, KernelMap, Linear, Precomputed, as_kernel, kernel_name
 from kofa.learning import MAX_ROWS, learn_widths
 from kofa.linalg import Array, BoolArray, IntArray
@@ -85,6 +86,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     lower_bound_terms_ : dict of str → array
         The same, by named term.
     n_factors_, n_iter_, converged_ : int, int, bool
+    kernels_ : dict of str → kernel
+        The kernels with their widths as fit resolved them.
 
     Examples
     --------
@@ -164,6 +167,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
         self.views_ = fitted
         self.posterior_: State = run.state
+        self.kernels_ = {
+            n: v.encoder.kernel for n, v in fitted.items() if isinstance(v.encoder, KernelMap)
+        }
         self.n_factors_ = run.Z.shape[1]
         self.factor_names_ = [f"factor{k + 1}" for k in range(self.n_factors_)]
         self.n_iter_ = len(run.history)
@@ -234,7 +240,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             return inference.best_of(engine, roles, settings, int(self.n_init), rng, notify)
 
     def _warn_unless_converged(self, run: inference.Run) -> None:
-        if not run.converged and self.n_iter_ >= self.max_iter:
+        if not (run.converged or run.stopped):
             growth = float(np.diff(self.lower_bounds_[-2:]).sum())
             warnings.warn(
                 f"The bound was still growing (by {growth:.3g} in the last iteration) after "
@@ -285,16 +291,26 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             )
         return self._predict(*self._read(others), view, return_std)
 
-    def reconstruct(self, data: Mapping[str, Any], view: str | None = None) -> Any:
+    def reconstruct(
+        self, data: Mapping[str, Any], view: str | None = None, return_std: bool = False
+    ) -> Any:
         """What the factors of the samples, from all views in `data`, say about each view.
 
-        Returns a dict of name → array or DataFrame, or one of them for a named `view`.
+        Returns a dict of name → what `predict` would return, or that alone for a named `view`.
         """
         tables, samples = self._read(data)
         if view is not None:
             self._check_view(view)
-            return self._predict(tables, samples, view, False)
-        return {name: self._predict(tables, samples, name, False) for name in self.views_}
+            return self._predict(tables, samples, view, return_std)
+        return {name: self._predict(tables, samples, name, return_std) for name in self.views_}
+
+    def weights(self, view: str) -> Any:
+        """⟨W⟩ of a view (D, K): what one unit of each factor adds, in the user's units."""
+        check_is_fitted(self)
+        self._check_view(view)
+        fitted, q = self.views_[view], self._posterior(view).weights
+        values = fitted.encoder.decode_std(np.ones(len(q.mean)))[:, None] * q.mean
+        return labelled(values, fitted.outputs, self.factor_names_)
 
     def impute(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """The tables with their holes filled, for all samples of all tables.
@@ -378,16 +394,49 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         mean = np.empty((samples.n, q_view.n_columns))
         std = np.empty_like(mean) if return_std else None
         noise = np.broadcast_to(q_view.tau.mean_inverse, (q_view.n_columns,))
+        novelty = self._novelty(tables, samples, view) if return_std else None
         for where, q in self._project(tables, samples):
-            if std is None:
+            if std is None or novelty is None:
                 mean[where] = q.mean @ q_view.weights.mean.T + q_view.weights.bias
             else:
                 mean[where], variance = linear_predictor(q, q_view.weights)
-                std[where] = np.sqrt(variance + noise)
+                std[where] = np.sqrt(variance + noise + novelty(where, q)[:, None])
         predicted = labelled(fitted.encoder.decode(mean), samples.names, fitted.outputs)
         if std is None:
             return predicted
         return predicted, labelled(fitted.encoder.decode_std(std), samples.names, fitted.outputs)
+
+    def _novelty(
+        self, tables: Mapping[str, Table], samples: Samples, view: str
+    ) -> Callable[[slice, Latent], Array]:
+        """Prior variance of an output in directions of new samples that no factor spans.
+
+        z sees of a new sample only what it shares with the landmarks. The spectral prior of the
+        output gives the sample a variance ∝ k(x, x), of which the factors carry Σ_k ⟨z_k²⟩/α_k; a
+        Gaussian process keeps the rest as uncertainty, and so does this.
+        """
+        posterior = self._posterior(view)
+        if posterior.energy is None:
+            return lambda _, q: np.zeros(len(q.mean))
+        inputs = {n: v for n, v in self.views_.items() if not v.role.output}
+        strength = {n: _energy(self._posterior(n), v.role).sum() for n, v in inputs.items()}
+        share = {n: s / sum(strength.values()) for n, s in strength.items()}
+        known = {
+            n: (samples.spread(t), self.views_[n].encoder) for n, t in tables.items() if n in inputs
+        }
+        variance = 1.0 / posterior.alpha.mean
+
+        def novelty(where: slice, q: Latent) -> Array:
+            diagonal = np.diagonal(q.covariance, axis1=1, axis2=2)[q.patterns.label]
+            carried = (q.mean**2 + diagonal) @ variance
+            missing = np.zeros(len(carried))
+            for name, (values, encoder) in known.items():
+                if isinstance(encoder, KernelMap):
+                    expected = variance.sum() * encoder.self_similarity(values[where])
+                    missing += share[name] * np.nan_to_num(expected - carried)
+            return np.maximum(missing, 0.0)
+
+        return novelty
 
     def _log_likelihood(self, name: str, values: Array, q: Latent) -> Array:
         """E log p(y_n | z_n) of each row, missing entries left out."""

@@ -86,6 +86,11 @@ class Rows:
         return len(self.labels.label)
 
     @property
+    def size(self) -> int:
+        """Number of entries of all views, observed or not."""
+        return sum(view.values.size for view in self.views)
+
+    @property
     def groups(self) -> list[slice]:
         """Where the column groups of each view stand among those of all views."""
         ends = np.cumsum([view.columns.size for view in self.views])

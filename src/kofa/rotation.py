@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from kofa.linalg import Array
+from kofa.linalg import Array, threads_for
 from kofa.posterior import Gamma, State, ViewPosterior
 from kofa.updates import Statistics
 
@@ -68,7 +68,8 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
 
     begin = (identity * h).ravel()
     options = {"maxiter": max_iter, "ftol": 1e-13, "gtol": 1e-6 * np.sqrt(n_samples)}
-    found = minimize(negative, begin, jac=True, method="L-BFGS-B", options=options)
+    with threads_for(100.0 * k**3):
+        found = minimize(negative, begin, jac=True, method="L-BFGS-B", options=options)
     better = np.isfinite(found.fun) and found.fun < negative(begin)[0]
     return found.x.reshape(k, k) / h if better else identity
 
