@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -48,12 +47,11 @@ def without_trailing_space(text):
 def test_python_blocks_run_and_print_what_is_shown(page, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.syspath_prepend(str(ROOT))
-    with threadpool_limits(1):  # the matrices are small
-        for line, expected, printed in run_blocks(page):
-            if expected is not None:
-                assert without_trailing_space(printed) == without_trailing_space(expected), (
-                    f"{page.name}, block at line {line}"
-                )
+    for line, expected, printed in run_blocks(page):
+        if expected is not None:
+            assert without_trailing_space(printed) == without_trailing_space(expected), (
+                f"{page.name}, block at line {line}"
+            )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -78,7 +76,7 @@ def test_examples_run(example):
         text=True,
         timeout=50,
         check=False,
-        env=os.environ | {"PYTHONIOENCODING": "utf-8", "OPENBLAS_NUM_THREADS": "1"},
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr

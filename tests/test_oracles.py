@@ -66,14 +66,16 @@ def test_interval_coverage_on_simulated_data():
     assert 0.87 <= np.mean(inside) <= 0.93
 
 
-def test_interval_coverage_through_a_kernel():
+@pytest.mark.parametrize("kernel", [kofa.RBF(width=1.0), kofa.Laplacian(width=4.0)])
+def test_interval_coverage_through_a_kernel(kernel):
+    """Functions drawn from the kernel's own Gaussian process, width to be learnt."""
     inside = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
         x = rng.uniform(-2, 2, (400, 2))
-        y = np.column_stack([np.sin(2 * x[:, 0]) + x[:, 1], x[:, 0] * x[:, 1]])
-        y += 0.3 * rng.standard_normal(y.shape)
-        views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
+        root = np.linalg.cholesky(kernel(x, x) + 1e-8 * np.eye(400))
+        y = root @ rng.standard_normal((400, 2)) + 0.3 * rng.standard_normal((400, 2))
+        views = {"x": kofa.Real(kernel=type(kernel)()), "y": kofa.Real()}
         model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x[:200], "y": y[:200]})
         mean, std = model.predict({"x": x[200:]}, "y", return_std=True)
         inside.append(np.abs(y[200:] - mean) < 1.645 * std)
