@@ -11,7 +11,7 @@ import kofa
 
 ORDER = [
     "errors", "linalg", "views", "scaling", "kernels", "observations", "posterior", "updates",
-    "rotation", "bound", "inference", "engine", "learning", "model",
+    "rotation", "bound", "inference", "engine", "learning", "encoding", "model",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

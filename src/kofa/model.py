@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,37 +12,30 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from kofa import inference
+from kofa.encoding import FittedView, Study, fit_views, rows_seen, square
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
-from kofa.inference import Callback, Iteration, Role, Settings
-from kofa.inference import energy as _energy
-from kofa.kernels import Kernel, KernelMap, Linear, Precomputed, as_kernel, kernel_name
-from kofa.learning import MAX_ROWS, learn_widths
-from kofa.linalg import Array, BoolArray, IntArray
+from kofa.inference import Callback, Iteration, Progress, Role, Settings, energy
+from kofa.kernels import KernelMap, as_kernel
+from kofa.linalg import Array
 from kofa.observations import Observations, Rows
 from kofa.posterior import State, ViewPosterior
 from kofa.scaling import Scaling
 from kofa.updates import Latent, evidence, linear_predictor, local_step
-from kofa.views import Real, Samples, Table, align, check_observed, labelled, read_data
+from kofa.views import (
+    Real,
+    Samples,
+    Table,
+    align,
+    check_observed,
+    check_outputs,
+    check_views,
+    labelled,
+    read_data,
+)
 
-AUTO_LANDMARKS = 2000
 _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
 _LOG_2PI = float(np.log(2.0 * np.pi))
-
-
-@dataclass(frozen=True)
-class FittedView:
-    """A view as fit left it: everything that turns its rows into observations and back."""
-
-    role: Role
-    encoder: Scaling | KernelMap
-    inputs: tuple[Hashable, ...] | None  # names of the columns of the data
-    n_inputs: int
-    outputs: tuple[Hashable, ...] | None  # names of the columns of a prediction
-
-    @property
-    def name(self) -> str:
-        return self.role.name
 
 
 class FactorModel(BaseEstimator):  # type: ignore[misc]
@@ -142,29 +134,24 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _fit(self, data: Mapping[str, Any]) -> tuple[Samples, Array]:
         views = self._declared(data)
         rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
-        tables = read_data(data, views)
-        for name in views:
-            if name not in tables:
-                raise DataError(f"View {name!r} is declared but not in the data.")
-        tables = {name: tables[name] for name in views}
-        for table in tables.values():
-            check_observed(table)
-        samples = align(tables)
-        if samples.n < 2:
-            raise DataError(f"Expected at least 2 samples but got {samples.n}.")
-
-        outputs = set(self.outputs or ())
-        fitted = _fit_views(views, tables, samples, outputs, rng)
-        values = {name: samples.spread(table) for name, table in tables.items()}
+        study = _study(views, data, self.outputs or ())
+        fitted = fit_views(study, rng)
+        samples = study.samples
+        values = {name: samples.spread(table) for name, table in study.tables.items()}
         # Samples without any observation say nothing: they get the prior.
-        seen = np.any([_rows_seen(y) for y in values.values()], axis=0)
+        seen = np.any([rows_seen(y) for y in values.values()], axis=0)
         observed = [
             Observations.from_values(view.encoder.encode(values.pop(name)[seen]))
             for name, view in fitted.items()
         ]
         roles = [view.role for view in fitted.values()]
         run = self._infer(InMemory(Rows.stack(observed)), roles, rng)
+        self._remember(fitted, run)
+        Z = np.zeros((samples.n, self.n_factors_))
+        Z[seen] = run.Z
+        return samples, Z
 
+    def _remember(self, fitted: dict[str, FittedView], run: inference.Run) -> None:
         self.views_ = fitted
         self.posterior_: State = run.state
         self.kernels_ = {
@@ -180,43 +167,20 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             term: np.array([i.terms[term] for i in run.history]) for term in run.history[0].terms
         }
         self._warn_unless_converged(run)
-        Z = np.zeros((samples.n, self.n_factors_))
-        Z[seen] = run.Z
-        return samples, Z
 
     def _declared(self, data: Any) -> dict[str, Real]:
-        """The views, checked; the constructor only stores."""
-        if self.views is not None and not isinstance(self.views, Mapping):
-            raise DeclarationError(
-                f"Expected views as a dict of name → view but got {type(self.views).__name__}."
-            )
-        if self.views is not None and not self.views:
-            raise DeclarationError("Expected at least one view but got an empty dict.")
-        views = dict(self.views or {})
-        if self.views is None and isinstance(data, Mapping):
-            views = {name: Real() for name in data}
-        for name, view in views.items():
-            if not isinstance(view, Real):
-                raise DeclarationError(
-                    f"View {name!r}: expected a view such as kofa.Real() but got {view!r}."
-                )
-            view.check(name)
-        for option, least in (("n_factors", 1), ("n_init", 1), ("max_iter", 1)):
+        """The views, checked with all other parameters; the constructor only stores."""
+        for option in ("n_factors", "n_init", "max_iter"):
             value = getattr(self, option)
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (whole and value >= least) and not (option == "n_factors" and value is None):
+            if not (whole and value >= 1) and not (option == "n_factors" and value is None):
                 raise DeclarationError(
-                    f"Expected {option} to be a whole number of at least {least} but got {value!r}."
+                    f"Expected {option} to be a whole number of at least 1 but got {value!r}."
                 )
-        if isinstance(self.outputs, str):
-            raise DeclarationError(f"Expected outputs as a list: write [{self.outputs!r}].")
-        for name in self.outputs or ():
-            if name not in views:
-                raise DeclarationError(
-                    f"Unknown output {name!r}; the views are {', '.join(map(repr, views))}."
-                )
-        if views and len(set(self.outputs or ())) == len(views):
-            raise DeclarationError("Expected at least one view that is not an output.")
+        if self.tol is not None and not self.tol >= 0:
+            raise DeclarationError(f"Expected tol to be at least 0 but got {self.tol!r}.")
+        views = check_views(self.views, data)
+        check_outputs(self.outputs, views)
         return views
 
     def _infer(
@@ -231,7 +195,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             # Spectral priors keep the factors apart already; measured, rotation gains nothing.
             rotate_every=0 if supervised else 5,
         )
-        with _Progress(self.progress, settings.max_iter) as bar:
+        with Progress(self.progress, settings.max_iter) as bar:
 
             def notify(iteration: Iteration) -> bool:
                 bar.show(iteration)
@@ -247,7 +211,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 f"max_iter={self.max_iter} iterations. Increase max_iter, or tol if the factors "
                 f"no longer change.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # ------------------------------------------------------------ use
@@ -360,7 +324,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _read(self, data: Any) -> tuple[dict[str, Table], Samples]:
         check_is_fitted(self)
         tables = read_data(data, self.views_)
-        tables = {n: _as_fitted(tables[n], v) for n, v in self.views_.items() if n in tables}
+        tables = {n: v.check(tables[n]) for n, v in self.views_.items() if n in tables}
         return tables, align(tables)
 
     def _encoder(self, tables: Mapping[str, Table], samples: Samples) -> Any:
@@ -419,7 +383,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         if posterior.energy is None:
             return lambda _, q: np.zeros(len(q.mean))
         inputs = {n: v for n, v in self.views_.items() if not v.role.output}
-        strength = {n: _energy(self._posterior(n), v.role).sum() for n, v in inputs.items()}
+        strength = {n: energy(self._posterior(n), v.role).sum() for n, v in inputs.items()}
         share = {n: s / sum(strength.values()) for n, s in strength.items()}
         known = {
             n: (samples.spread(t), self.views_[n].encoder) for n, t in tables.items() if n in inputs
@@ -448,195 +412,18 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.nansum(0.5 * terms - units, axis=1))
 
 
-# ---------------------------------------------------------------- fitting the views
-
-
-def _fit_views(
-    views: Mapping[str, Real],
-    tables: Mapping[str, Table],
-    samples: Samples,
-    outputs: set[str],
-    rng: np.random.Generator,
-) -> dict[str, FittedView]:
-    """Resolve scaling, landmarks and kernels of every view, once."""
-    scaling = {n: _fit_scaling(view, tables[n]) for n, view in views.items()}
-    kernels = {n: as_kernel(view.kernel, n) for n, view in views.items() if view.kernel is not None}
-    labels = np.zeros(samples.n, dtype=bool)
-    for name in outputs:
-        labels[samples.position[name]] |= _rows_seen(tables[name].values)
-    index = {
-        n: _choose_landmarks(views[n], k, tables[n], samples, n not in outputs, labels, rng)
-        for n, k in kernels.items()
+def _study(views: Mapping[str, Real], data: Any, outputs: Sequence[str]) -> Study:
+    """Read, check and align the data of a fit."""
+    tables = read_data(data, views)
+    for name in views:
+        if name not in tables:
+            raise DataError(f"View {name!r} is declared but not in the data.")
+        check_observed(tables[name])
+    tables = {
+        n: square(tables[n], None if v.kernel is None else as_kernel(v.kernel, n))
+        for n, v in views.items()
     }
-    learnt = _learn(kernels, scaling, tables, samples, outputs, rng) if outputs else kernels
-    fitted = {}
-    for name, view in views.items():
-        table, role = tables[name], _role(name, view, name in outputs)
-        encoder: Scaling | KernelMap = scaling[name]
-        names = table.columns
-        if name in kernels:
-            X = scaling[name].encode(table.values)
-            encoder = KernelMap.fit(learnt[name], scaling[name], X, index[name])
-            if table.samples is not None:
-                names = tuple(table.samples[index[name]])
-        fitted[name] = FittedView(role, encoder, table.columns, table.values.shape[1], names)
-    return fitted
-
-
-def _role(name: str, view: Real, output: bool) -> Role:
-    kernelized = view.kernel is not None
-    per_column = output or not kernelized if view.noise == "auto" else view.noise == "column"
-    return Role(name, kernelized, output, view.sparse, per_column)
-
-
-def _fit_scaling(view: Real, table: Table) -> Scaling:
-    kernelized = view.kernel is not None
-    if kernelized and (
-        not view.scale or isinstance(as_kernel(view.kernel, table.name), Precomputed)
-    ):
-        return Scaling.identity(table.values.shape[1])
-    return Scaling.fit(table.values, by_column=view.scale)
-
-
-def _choose_landmarks(
-    view: Real,
-    kernel: Kernel,
-    table: Table,
-    samples: Samples,
-    feeds_outputs: bool,
-    labels: BoolArray,
-    rng: np.random.Generator,
-) -> IntArray:
-    """Rows of the table that become landmarks.
-
-    An unlabelled sample that is its own landmark is pulled into a private direction, so where
-    there are outputs only labelled samples qualify.
-    """
-    if isinstance(kernel, Precomputed) and table.values.shape[0] != table.values.shape[1]:
-        raise DataError(
-            f"View {table.name!r}: expected a precomputed kernel of samples × samples "
-            f"but got shape {table.values.shape}."
-        )
-    candidates = _rows_seen(table.values)
-    if feeds_outputs and labels.any():
-        both = candidates & labels[samples.position[table.name]]
-        if not both.any():
-            raise DataError(f"View {table.name!r} has no sample with an observed output.")
-        candidates = both
-    index = np.flatnonzero(candidates)
-    _check_missing(kernel, table, index)
-    wanted = AUTO_LANDMARKS if view.landmarks == "auto" else view.landmarks
-    if wanted == "all" or int(wanted) >= len(index):
-        return index
-    return np.sort(rng.choice(index, int(wanted), replace=False))
-
-
-def _check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None = None) -> None:
-    """Raise where rows have holes and the kernel cannot take them. Whole rows may be missing."""
-    if kernel.takes_missing:
-        return
-    values = table.values[_rows_seen(table.values)]
-    if isinstance(kernel, Precomputed) and landmarks is not None:
-        values = values[:, landmarks]
-    holes = np.isnan(values).any(axis=0)
-    if holes.any():
-        which = int(np.argmax(holes))
-        where = f"landmark {which}" if isinstance(kernel, Precomputed) else table.label(which)
-        raise DataError(
-            f"View {table.name!r}, {where}: the {kernel_name(kernel)} kernel cannot take missing "
-            f"values; RBF and Laplacian can, or impute them first."
-        )
-
-
-def _rows_seen(values: Array) -> BoolArray:
-    """Which rows have at least one value."""
-    return np.asarray(~np.isnan(values).all(axis=1))
-
-
-def _learn(
-    kernels: Mapping[str, Kernel],
-    scaling: Mapping[str, Scaling],
-    tables: Mapping[str, Table],
-    samples: Samples,
-    outputs: set[str],
-    rng: np.random.Generator,
-) -> dict[str, Kernel]:
-    """Set the "auto" widths of the inputs from the outputs that are explained directly."""
-    targets = [n for n in tables if n in outputs and n not in kernels]
-    inputs = [n for n in tables if n not in outputs]
-    if not targets:
-        return dict(kernels)
-    Y = np.concatenate([samples.spread(_scaled(tables[n], scaling[n])) for n in targets], axis=1)
-    X = {n: samples.spread(_scaled(tables[n], scaling[n])) for n in inputs}
-    usable = np.flatnonzero(_rows_seen(Y) & np.all([_rows_seen(x) for x in X.values()], axis=0))
-    if len(usable) < 3:
-        return dict(kernels)
-    if len(usable) > MAX_ROWS:
-        usable = np.sort(rng.choice(usable, MAX_ROWS, replace=False))
-    formulas, rows, landmarks = [], [], []
-    for name in inputs:
-        kernel = kernels.get(name, Linear())
-        x = X[name][usable] if name in kernels else np.nan_to_num(X[name][usable])
-        formulas.append(kernel)
-        rows.append(x)
-        own = np.full(samples.n, -1)
-        own[samples.position[name]] = np.arange(len(samples.position[name]))
-        landmarks.append(x if not isinstance(kernel, Precomputed) else own[usable].astype(float))
-    learnt = learn_widths(formulas, rows, landmarks, Y[usable])
-    return dict(kernels) | {n: k for n, k in zip(inputs, learnt, strict=True) if n in kernels}
-
-
-def _scaled(table: Table, scaling: Scaling) -> Table:
-    return Table(table.name, scaling.encode(table.values), table.samples, table.columns)
-
-
-def _as_fitted(table: Table, view: FittedView) -> Table:
-    """Check a table against what fit saw; named columns may come in another order."""
-    if table.columns is not None and view.inputs is not None:
-        missing = [c for c in view.inputs if c not in table.columns]
-        extra = [c for c in table.columns if c not in view.inputs]
-        if missing or extra:
-            what = f"column {missing[0]!r} is missing" if missing else f"{extra[0]!r} is new"
-            raise DataError(f"View {view.name!r}: expected the columns seen in fit but {what}.")
-        order = [table.columns.index(c) for c in view.inputs]
-        table = Table(table.name, table.values[:, order], table.samples, view.inputs)
-    elif table.values.shape[1] != view.n_inputs:
-        raise DataError(
-            f"View {view.name!r}: expected {view.n_inputs} columns as in fit "
-            f"but got {table.values.shape[1]}."
-        )
-    if isinstance(view.encoder, KernelMap):
-        kernel = view.encoder.kernel
-        chosen = view.encoder.V.astype(np.intp) if isinstance(kernel, Precomputed) else None
-        _check_missing(kernel, table, chosen)
-    return table
-
-
-# ---------------------------------------------------------------- progress
-
-
-class _Progress:
-    """A tqdm bar, or nothing at all."""
-
-    def __init__(self, on: bool, total: int) -> None:
-        self.bar: Any = None
-        if on:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError as error:
-                raise ImportError(
-                    "progress=True needs tqdm: install it with pip install 'kofa[progress]'."
-                ) from error
-            self.bar = tqdm(total=total, unit="it", leave=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
-
-    def show(self, iteration: Iteration) -> None:
-        if self.bar is not None:
-            self.bar.n = iteration.n_iter
-            self.bar.set_postfix(bound=f"{iteration.lower_bound:.6g}", factors=iteration.n_factors)
+    samples = align(tables)
+    if samples.n < 2:
+        raise DataError(f"Expected at least 2 samples but got {samples.n}.")
+    return Study(views, tables, samples, frozenset(outputs))

@@ -71,6 +71,38 @@ class Real:
             )
 
 
+def check_views(views: Any, data: Any) -> dict[str, Real]:
+    """The declared views, or a `Real` for each table where nothing was declared."""
+    if views is None:
+        return {name: Real() for name in data} if isinstance(data, Mapping) else {}
+    if not isinstance(views, Mapping):
+        raise DeclarationError(
+            f"Expected views as a dict of name → view but got {type(views).__name__}."
+        )
+    if not views:
+        raise DeclarationError("Expected at least one view but got an empty dict.")
+    for name, view in views.items():
+        if not isinstance(view, Real):
+            raise DeclarationError(
+                f"View {name!r}: expected a view such as kofa.Real() but got {view!r}."
+            )
+        view.check(name)
+    return dict(views)
+
+
+def check_outputs(outputs: Any, views: Mapping[str, Real]) -> None:
+    """Raise unless the outputs are some, but not all, of the views."""
+    if isinstance(outputs, str):
+        raise DeclarationError(f"Expected outputs as a list: write [{outputs!r}].")
+    unknown = [name for name in outputs or () if name not in views]
+    if unknown:
+        raise DeclarationError(
+            f"Unknown output {unknown[0]!r}; the views are {', '.join(map(repr, views))}."
+        )
+    if views and len(set(outputs or ())) == len(views):
+        raise DeclarationError("Expected at least one view that is not an output.")
+
+
 # ---------------------------------------------------------------- tables
 
 

@@ -1,0 +1,36 @@
+"""`python -m benchmarks [--list] [--data-dir DIR] [NAME ...]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from benchmarks import accuracy, imports, planted, report, speed
+
+BENCHMARKS = planted.BENCHMARKS | speed.BENCHMARKS | imports.BENCHMARKS | accuracy.BENCHMARKS
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="run only these")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--data-dir", help="folder of the paper's sets (default: $KOFA_DATA)")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"unknown benchmark {unknown[0]!r}; --list prints the names")
+    return arguments
+
+
+def main() -> None:
+    arguments = parse()
+    if arguments.data_dir:
+        os.environ["KOFA_DATA"] = arguments.data_dir
+    if arguments.list:
+        print(*BENCHMARKS, sep="\n")
+    else:
+        report.run({name: BENCHMARKS[name] for name in arguments.names or BENCHMARKS})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Prediction: R² on the paper's regression sets, and coverage of intervals."""
+
+from __future__ import annotations
+
+from functools import partial
+from statistics import median
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold
+
+from benchmarks.data import Array, regression_set
+from benchmarks.report import Benchmark, Mark, Result
+from benchmarks.timing import seconds
+from kofa import RBF, FactorModel, Laplacian, Real
+from kofa.kernels import Kernel
+
+PROCESSES = 2
+R2_MARKS = {
+    ("enb", "rbf"): 0.98,
+    ("jura", "rbf"): 0.65,
+    ("oes97", "rbf"): 0.69,
+    ("atp7d", "rbf"): 0.62,
+    ("edm", "rbf"): 0.40,
+    ("slump", "rbf"): 0.51,
+    ("enb", "laplacian"): 0.99,
+    ("edm", "laplacian"): 0.45,
+    ("wq", "laplacian"): 0.155,
+}
+KERNELS: dict[str, Kernel] = {"rbf": RBF(), "laplacian": Laplacian()}
+
+# ---------------------------------------------------------------- R²
+
+
+def regressor(kernel: Kernel) -> FactorModel:
+    return FactorModel({"x": Real(kernel=kernel), "y": Real()}, outputs=["y"])
+
+
+def fold(X: Array, Y: Array, train: Array, test: Array, kernel: Kernel) -> tuple[float, float]:
+    """R² on one test fold, and the seconds of fit."""
+    model = regressor(kernel)
+    taken = seconds(lambda: model.fit({"x": X[train], "y": Y[train]}))
+    return r2_score(Y[test], model.predict({"x": X[test]}, "y")), taken
+
+
+def r2(name: str, kernel: str) -> Result:
+    """Ten folds, two at a time with one thread each."""
+    what, mark = f"R² of {name}, {kernel}, 10 folds", Mark(low=R2_MARKS[name, kernel])
+    data = regression_set(name)
+    if data is None:
+        return Result(what, None, mark, "skipped (no data; set KOFA_DATA)")
+    splits = KFold(10, shuffle=True, random_state=0).split(data[0])
+    with parallel_config("loky", n_jobs=PROCESSES, inner_max_num_threads=1):
+        folds = Parallel()(delayed(fold)(*data, *s, KERNELS[kernel]) for s in splits)
+    scores, times = zip(*folds, strict=True)
+    text = f"{np.mean(scores):.4f} ± {np.std(scores):.4f} ({median(times):.1f} s per fold)"
+    return Result(what, float(np.mean(scores)), mark, text)
+
+
+# ---------------------------------------------------------------- intervals
+
+SEEDS = range(10)
+NINETY = 1.645  # standard deviations either side
+N_TRAIN, N_TEST, NOISE = 200, 1000, 0.5
+
+
+def primal_pair(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Five factors behind 20 columns of x and 5 of y."""
+    Z = rng.standard_normal((n, 5))
+    x, y = (Z @ rng.standard_normal((5, d)) for d in (20, 5))
+    return x + NOISE * rng.standard_normal(x.shape), y + NOISE * rng.standard_normal(y.shape)
+
+
+def smooth_pair(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Three columns of x, and waves of them with noise as y."""
+    x = rng.standard_normal((n, 3))
+    y = np.sin(x @ rng.standard_normal((3, 5)) + rng.uniform(0, 2 * np.pi, 5))
+    return x, y + NOISE * rng.standard_normal(y.shape)
+
+
+def coverage(seed: int, kernel: Kernel | None) -> float:
+    """Share of new values inside their 90 % interval."""
+    rng = np.random.default_rng(seed)
+    x, y = (smooth_pair if kernel else primal_pair)(rng, N_TRAIN + N_TEST)
+    outputs = ["y"] if kernel else None
+    model = FactorModel({"x": Real(kernel=kernel), "y": Real()}, outputs=outputs)
+    model.fit({"x": x[:N_TRAIN], "y": y[:N_TRAIN]})
+    mean, std = model.predict({"x": x[N_TRAIN:]}, "y", return_std=True)
+    return float(np.mean(np.abs(y[N_TRAIN:] - mean) <= NINETY * std))
+
+
+def intervals(kernel: Kernel | None) -> Result:
+    """Mean coverage over seeds."""
+    shares = [coverage(seed, kernel) for seed in SEEDS]
+    text = f"{np.mean(shares):.3f} ({min(shares):.3f} to {max(shares):.3f})"
+    how = "kernelized" if kernel else "primal"
+    what = f"coverage of 90 % intervals, {how} x → y, {len(shares)} seeds"
+    return Result(what, float(np.mean(shares)), Mark(0.87, 0.93), text)
+
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "intervals": partial(intervals, None),
+    "intervals-kernel": partial(intervals, RBF()),
+    **{f"r2-{name}-{kernel}": partial(r2, name, kernel) for name, kernel in R2_MARKS},
+}
