@@ -35,6 +35,8 @@ OUTPUT_START_NOISE = 0.5
 # A kernel is computed, not measured: where it feeds outputs its only noise is what the factors
 # leave out at the start. A prior worth this many times the data holds it there.
 HELD = 1e3
+PATIENCE = 4  # quiet iterations in a row that end a fit
+ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
 
 class Engine(Protocol):
@@ -65,8 +67,8 @@ class Settings:
 
     n_factors: int
     max_iter: int = 1000
-    tol: float = 1e-4  # nats per sample and iteration
-    rotate_every: int = 5  # iterations; 0 never rotates
+    tol: float = 2e-4  # nats per sample and iteration
+    rotate: bool = True
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def run(
     """Coordinate ascent from one state until the bound stands still."""
     names = [role.name for role in roles]
     result = Run(state, engine.Z)
-    previous, quiet = -np.inf, 0
+    previous, quiet, turn = -np.inf, 0, 3.0
     for n_iter in range(1, settings.max_iter + 1):
         stats = engine.sweep(state)
         views = centred(stats, engine.rows)
@@ -199,14 +201,15 @@ def run(
         result.stopped = bool(notify(result.history[-1]))
         slow = bound - previous <= settings.tol * stats.n_samples
         quiet = quiet + 1 if slow and not pruned else 0
-        result.converged = quiet > max(settings.rotate_every, 2)  # a rotation had its chance
+        result.converged = quiet >= PATIENCE
         if result.converged or result.stopped:
             break
         previous = bound
         if pruned:
             state = tuple(view.keep(keep) for view in state)
-        elif settings.rotate_every and n_iter % settings.rotate_every == 0:
+        elif settings.rotate and n_iter >= turn:
             state = rotate(state, stats)
+            turn = ROTATION_PACE * n_iter
     state = by_strength(state)
     engine.sweep(state)  # the samples' factors answer to the final global factors
     return replace(result, state=state, Z=engine.Z)
@@ -225,13 +228,13 @@ def informative(state: State, n_samples: float) -> IntArray:
     A factor is worth i = Σ_d τ_d ⟨w_d⟩², which adds to the precision of z (prior: 1). In a view of
     D columns no solution but zero exists with i²/(1 + i) < D / (√D + √N)², the edge of the noise
     spectrum (from Nakajima, Sugiyama, Babacan & Tomioka 2013): such a factor only takes long to
-    vanish. Half of the smallest edge over the views is the mark.
+    vanish. The smallest edge over the views is the mark, less a tenth for safety.
     """
     information = np.sum([view.information for view in state], axis=0)
     # The columns of a sparse view, or of one with an informative prior, do not act as one.
     columns = [1 if v.gamma is not None or v.energy is not None else v.n_columns for v in state]
     edge = min(d / (np.sqrt(d) + np.sqrt(n_samples)) ** 2 for d in columns)
-    keep = np.flatnonzero(information**2 >= 0.5 * edge * (1.0 + information))
+    keep = np.flatnonzero(information**2 >= 0.9 * edge * (1.0 + information))
     return keep if len(keep) else np.array([int(np.argmax(information))])
 
 

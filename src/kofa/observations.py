@@ -10,7 +10,9 @@ import numpy as np
 
 from kofa.linalg import Array, BoolArray, Groups
 
-_CACHE = 8 * 2**20  # bytes of one block of rows: it should still be in cache for the second product
+_CACHE = (
+    32 * 2**20
+)  # bytes of one block of rows: still in cache for the second product, yet worth threads
 _COVARIANCES = 4 * 2**20  # numbers in the covariances of one block, when no two rows share theirs
 
 

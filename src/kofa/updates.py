@@ -81,11 +81,11 @@ class Latent:
 def local_step(rows: Rows, e: Evidence) -> Latent:
     """q(z_n) of every row, in closed form."""
     k = e.n_factors
-    has = rows.patterns.astype(float)
-    # Σ_n^-1 = I + Σ_{d observed} G_d, once per pattern
-    covariance, logdet_precision = inverse_and_logdet(np.eye(k) + unpack(has @ e.precision, k))
+    # Σ_n^-1 = I + Σ_{d observed} G_d, once per pattern; its offset in the same product
+    total = rows.patterns.astype(float) @ np.concatenate([e.precision, e.offset], axis=1)
+    covariance, logdet_precision = inverse_and_logdet(np.eye(k) + unpack(total[:, :-k], k))
     # m_n = Σ_n Σ_{d observed} [ τ_d (y_nd − ȳ_d) ⟨w_d⟩ + G_d z̄_d ]
-    h = (has @ e.offset)[rows.labels.label]
+    h = total[rows.labels.label, -k:]
     for view, loading in zip(rows.views, e.loadings, strict=True):
         h += view.values @ loading
     return Latent(rows.labels.matmul(h, covariance), covariance, -logdet_precision, rows.labels)
@@ -138,19 +138,20 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
     """The sums of one block of rows."""
     patterns, k = q.patterns, q.mean.shape[1]
     counts = np.bincount(patterns.label, minlength=patterns.size).astype(float)
-    has = rows.patterns.T.astype(float)
     # Σ ⟨z zᵀ⟩ of each pattern = count · Σ_p + Σ m mᵀ
     if patterns.alone:
         second = pack(q.covariance) + pack_outer(q.mean)
     else:
         second = pack(counts[:, None, None] * q.covariance + patterns.gram(q.mean))
+    moments = np.concatenate([second, patterns.sum(q.mean)], axis=1)
+    by_group = rows.patterns.T.astype(float) @ moments
     return Statistics(
         n_samples=float(len(q.mean)),
         z_sum=q.mean.sum(axis=0),
         S=unpack(second.sum(axis=0), k),
         logdet=float(counts @ q.logdet),
-        z_group=has @ patterns.sum(q.mean),
-        S_group=has @ second,
+        z_group=by_group[:, -k:],
+        S_group=by_group[:, :-k],
         R=tuple(view.values.T @ q.mean for view in rows.views),
     )
 
