@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kofa.engine import InMemory
-from kofa.inference import Role, Settings, start
+from kofa.inference import Role, spectral, start
 from kofa.observations import Observations, Rows
 
 
@@ -64,5 +64,5 @@ def core(views, roles=None, n_factors=3, seed=0):
     """An engine and its start from a list of arrays with NaN."""
     roles = roles or [Role(str(m)) for m in range(len(views))]
     engine = InMemory(Rows.stack([Observations.from_values(v.copy()) for v in views]))
-    state = start(engine, roles, Settings(n_factors), np.random.default_rng(seed), 0)
+    state = start(engine, roles, spectral(engine, roles, n_factors, np.random.default_rng(seed)))
     return engine, state, roles

@@ -49,7 +49,17 @@ BAD_DATA = {
     "duplicated columns": (
         {"x": FRAME.rename(columns={"b": "a"})}, "'x': expected unique column names but 'a'",
     ),
-    "strings": ({"x": np.array([["1", "a"], ["2", "b"]])}, "'x', column 1.*'a'"),
+    "strings": ({"x": np.array([["1", "a"], ["2", "b"]])}, "'x', column 0.*'1'"),
+    "dates": ({"x": pd.DataFrame({"d": pd.date_range("2020", periods=6)})}, "'x', column 'd'"),
+    "complex": ({"x": X + 1j}, "'x', column 0: expected real numbers"),
+    "ragged": ({"x": [[1.0], [1.0, 2.0]]}, "'x': expected a table but its rows differ"),
+    "names of another kind": (
+        {"x": FRAME, "y": pd.DataFrame(X)}, "'x' shares no sample.*'u', theirs such as 0",
+    ),
+    "partly named kernel": (
+        {"k": pd.DataFrame(X @ X.T, index=list("uvwxyz"), columns=list("uvwxyo"))},
+        "'k': expected the columns.*'z' is not among them",
+    ),
     "strings in a frame": (
         {"x": pd.DataFrame({"a": [1.0, 2.0], "sex": ["m", "f"]})}, "'x', column 'sex'.*'m'.*drop",
     ),
@@ -62,8 +72,10 @@ BAD_DATA = {
 
 @pytest.mark.parametrize(("data", "message"), BAD_DATA.values(), ids=BAD_DATA)
 def test_bad_data_in_fit(data, message):
+    kernelized = isinstance(data, dict) and "k" in data
+    views = {"k": kofa.Real(kernel="precomputed")} if kernelized else None
     with pytest.raises(DataError, match=message):
-        kofa.FactorModel().fit(data)
+        kofa.FactorModel(views).fit(data)
 
 
 REAL = {"x": kofa.Real()}
@@ -78,6 +90,11 @@ BAD_DECLARATIONS = {
     "sparse": ({"views": {"x": kofa.Real(sparse="yes")}}, "'x': expected sparse.*'yes'"),
     "landmarks": ({"views": {"x": kofa.Real(kernel="rbf", landmarks=0)}}, "'x'.*landmarks"),
     "kernel": ({"views": {"x": kofa.Real(kernel="gauss")}}, "'x'.*kernel among.*'gauss'"),
+    "degree": ({"views": {"x": kofa.Real(kernel=kofa.Polynomial(0.5))}}, "'x'.*degree.*0.5"),
+    "tiny width": ({"views": {"x": kofa.Real(kernel=kofa.RBF(1e-200))}}, "'x'.*width"),
+    "tolerance": ({"views": REAL, "tol": "small"}, "tol.*'small'"),
+    "callback": ({"views": REAL, "callback": 3}, "callable callback"),
+    "seed": ({"views": REAL, "random_state": -1}, "random_state.*-1"),
     "unknown output": ({"views": REAL, "outputs": ["z"]}, "Unknown output 'z'.*'x'"),
     "output as a string": ({"views": REAL, "outputs": "x"}, r"write \['x'\]"),
     "only outputs": ({"views": REAL, "outputs": ["x"]}, "not an output"),
@@ -116,8 +133,21 @@ def test_precomputed_kernel_of_the_wrong_shape():
         model.transform({"k": X})
 
 
+def test_kernel_that_is_not_finite():
+    with pytest.raises(DataError, match=r"'x': expected finite values of the Polynomial kernel"):
+        kofa.FactorModel({"x": kofa.Real(kernel=kofa.Polynomial(4000))}).fit({"x": 1e3 * X})
+
+
+def test_outputs_need_two_labelled_samples():
+    y = np.full((6, 1), np.nan)
+    y[0] = 1.0
+    model = kofa.FactorModel({"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}, outputs=["y"])
+    with pytest.raises(DataError, match="'x': expected at least 2 samples with an observed output"):
+        model.fit({"x": X, "y": y})
+
+
 def test_callable_kernel_of_the_wrong_shape():
-    with pytest.raises(DataError, match=r"shape \(6, 6\) but got \(6,\)"):
+    with pytest.raises(DataError, match=r"'x'.*shape \(6, 6\) but got \(6,\)"):
         kofa.FactorModel({"x": kofa.Real(kernel=lambda A, _: A[:, 0])}).fit({"x": X})
 
 
@@ -141,6 +171,8 @@ def test_other_columns_than_in_fit(model):
     named = kofa.FactorModel().fit({"x": FRAME})
     with pytest.raises(DataError, match=r"'x'.*column 'b' is missing"):
         named.transform({"x": FRAME[["a"]]})
+    with pytest.raises(DataError, match=r"dict of view name"):
+        named.predict(FRAME.to_numpy(), "x")
     with pytest.raises(DataError, match=r"'x'.*'c' is new"):
         named.transform({"x": FRAME.assign(c=1.0)})
 

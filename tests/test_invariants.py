@@ -59,7 +59,8 @@ def problems(draw):
         )
         data[f"v{m}"] = values
     outputs = draw(st.sampled_from([None, ["v0"]])) if len(views) > 1 else None
-    return views, data, draw(st.integers(1, 8)), outputs
+    n_factors = draw(st.sampled_from([None, 1, 2, 3, 5, 8, 50]))
+    return views, data, n_factors, outputs
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
@@ -206,6 +207,48 @@ def test_blocks_of_any_size_give_the_same_statistics(rng, block_rows):
     parts = engine.sweep(state)
     for name in ("S", "S_group", "z_group", "logdet"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("holes", [0.1, 0.3])
+def test_outputs_with_scattered_holes(kernel, holes):
+    """Columns with fewer rows than factors, and hardly any noise in the kernel."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((150, 4))
+    y = np.sin(x[:, :3])
+    y[rng.random(y.shape) < holes] = np.nan
+    pruned = []
+    model = fit(
+        {"x": kofa.Real(kernel=kernel), "y": kofa.Real()},
+        {"x": x, "y": y},
+        outputs=["y"],
+        callback=lambda i: pruned.append(i.pruned) and None,
+    )
+    rise = np.diff(model.lower_bounds_) / np.abs(model.lower_bounds_[:-1])
+    assert rise[~np.array(pruned[:-1], dtype=bool)].min() >= -1e-8
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_kernel_with_holes_and_as_many_factors_as_samples(seed):
+    rng = np.random.default_rng(seed)
+    data = two_views(rng, n=50, k=3, dims=(6, 4), noise=0.2)
+    data["x"][rng.random(data["x"].shape) < 0.25] = np.nan
+    pruned = []
+    model = fit(
+        {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()},
+        data,
+        outputs=["y"],
+        callback=lambda i: pruned.append(i.pruned) and None,
+    )
+    rise = np.diff(model.lower_bounds_) / np.abs(model.lower_bounds_[:-1])
+    assert rise[~np.array(pruned[:-1], dtype=bool)].min() >= -1e-8
+
+
+def test_kernel_function_keeps_its_own_array(rng):
+    data = two_views(rng)
+    K = data["x"] @ data["x"].T
+    K.flags.writeable = False
+    fit({"x": kofa.Real(kernel=lambda *_: K), "y": kofa.Real()}, data)
 
 
 def test_caller_data_are_not_changed(rng):

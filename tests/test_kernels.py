@@ -49,7 +49,7 @@ def test_slope_is_the_derivative_in_log_width(rng, kernel):
 
 def test_map_centres_and_scales_the_training_kernel(rng):
     X = rng.standard_normal((40, 3))
-    kernel = KernelMap.fit(kofa.RBF(), Scaling.identity(3), X, np.arange(40))
+    kernel = KernelMap.fit("x", kofa.RBF(), Scaling.identity(3), X, np.arange(40))
     k = kernel.encode(X)
     np.testing.assert_allclose(k.mean(axis=0), 0.0, atol=1e-10)
     np.testing.assert_allclose(k.mean(axis=1), 0.0, atol=1e-10)
@@ -58,7 +58,7 @@ def test_map_centres_and_scales_the_training_kernel(rng):
 
 def test_map_of_a_row_without_data_is_missing(rng):
     X = rng.standard_normal((10, 3))
-    kernel = KernelMap.fit(kofa.RBF(), Scaling.identity(3), X, np.arange(10))
+    kernel = KernelMap.fit("x", kofa.RBF(), Scaling.identity(3), X, np.arange(10))
     new = X.copy()
     new[4] = np.nan
     assert np.isnan(kernel.encode(new)[4]).all()
@@ -69,7 +69,7 @@ def test_map_of_a_row_without_data_is_missing(rng):
 
 def test_identical_rows_have_a_zero_map():
     X = np.ones((6, 2))
-    kernel = KernelMap.fit(kofa.RBF(), Scaling.identity(2), X, np.arange(6))
+    kernel = KernelMap.fit("x", kofa.RBF(), Scaling.identity(2), X, np.arange(6))
     np.testing.assert_allclose(kernel.encode(X), 0.0, atol=1e-12)
 
 
@@ -82,3 +82,9 @@ def test_kernels_by_name():
         as_kernel(kofa.RBF(width=-1), "x")
     with pytest.raises(kofa.DeclarationError, match=r"View 'x'.*callable"):
         as_kernel(3, "x")
+
+
+def test_distances_far_from_zero(rng):
+    X = rng.standard_normal((20, 2))
+    near, far = (kofa.RBF(width=1.0)(X + offset, X + offset) for offset in (0.0, 1e8))
+    np.testing.assert_allclose(near, far, atol=1e-6)

@@ -353,3 +353,28 @@ def test_precomputed_kernel_by_name(frames):
     np.testing.assert_allclose(
         model.predict({"k": K.iloc[:5]}, "y"), direct.predict({"k": x.iloc[:5]}, "y"), atol=1e-6
     )
+
+
+def test_constant_input_predicts_the_mean_with_the_spread_of_the_output(rng):
+    y = rng.standard_normal((40, 1))
+    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=["y"]).fit({"x": np.ones((40, 2)), "y": y})
+    mean, std = model.predict({"x": np.ones((2, 2))}, "y", return_std=True)
+    np.testing.assert_allclose(mean, y.mean(), atol=1e-6)
+    np.testing.assert_allclose(std, y.std(), rtol=0.1)
+
+
+def test_callback_stops_all_starts(rng):
+    seen = []
+    kofa.FactorModel(n_init=3, callback=lambda i: seen.append(i.start) or True).fit(two_views(rng))
+    assert seen == [0]
+
+
+def test_sample_missing_in_a_precomputed_kernel(rng):
+    data = two_views(rng)
+    K = data["x"] @ data["x"].T
+    K[4] = K[:, 4] = np.nan
+    model = kofa.FactorModel({"k": kofa.Real(kernel="precomputed"), "y": kofa.Real()})
+    Z = model.fit_transform({"k": K, "y": data["y"]})
+    assert np.isfinite(Z).all()
+    assert len(model.views_["k"].encoder.V) == 59

@@ -16,7 +16,9 @@ def test_tables_of_many_makes():
         np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]),
         pd.Series([1, None, 3]),
         pd.Series([1, None, 3], dtype="Int64"),
-        pd.DataFrame({"a": ["1", None, "3"]}),
+        pd.DataFrame({"a": [1, None, 3]}, dtype=object),
+        [1, pd.NA, 3],
+        np.ma.array([1, 2, 3], mask=[False, True, False]),
     ):
         np.testing.assert_array_equal(read_table("x", data).values, expected)
     np.testing.assert_array_equal(read_table("x", [True, False]).values, [[1.0], [0.0]])

@@ -50,7 +50,8 @@ class FittedView:
             return table
         place = {column: j for j, column in enumerate(given)}
         missing = [c for c in wanted if c not in place]
-        extra = [c for c in given if c not in set(wanted)]
+        expected = set(wanted)
+        extra = [c for c in given if c not in expected]
         if missing or extra:
             what = f"column {missing[0]!r} is missing" if missing else f"{extra[0]!r} is new"
             raise DataError(f"View {table.name!r}: expected the columns seen in fit but {what}.")
@@ -122,7 +123,7 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
         names = table.columns
         if name in kernels:
             X = study.scaling[name].encode(table.values)
-            encoder = KernelMap.fit(kernels[name], study.scaling[name], X, landmarks[name])
+            encoder = KernelMap.fit(name, kernels[name], study.scaling[name], X, landmarks[name])
             names = None if table.samples is None else tuple(table.samples[landmarks[name]])
         n_inputs = table.values.shape[1]
         fitted[name] = FittedView(study.role(name), encoder, table.columns, n_inputs, names)
@@ -141,8 +142,14 @@ def square(table: Table, kernel: Kernel | None) -> Table:
     if table.samples is None or table.columns is None:
         return table
     place = {column: j for j, column in enumerate(table.columns)}
-    if set(place) != set(table.samples):
+    unknown = [sample for sample in table.samples if sample not in place]
+    if len(unknown) == len(table.samples):
         return table  # columns with names of their own stand in the order of the rows
+    if unknown:
+        raise DataError(
+            f"View {table.name!r}: expected the columns of a precomputed kernel to be its samples "
+            f"but {unknown[0]!r} is not among them."
+        )
     order = [place[sample] for sample in table.samples]
     return replace(table, values=table.values[:, order], columns=tuple(table.samples))
 
@@ -160,8 +167,11 @@ def _choose_landmarks(study: Study, name: str, rng: np.random.Generator) -> IntA
     candidates = rows_seen(table.values)
     if name not in study.outputs and study.has_output.any():
         candidates = candidates & study.has_output[study.samples.position[name]]
-        if not candidates.any():
-            raise DataError(f"View {name!r} has no sample with an observed output.")
+        if candidates.sum() < 2:
+            raise DataError(
+                f"View {name!r}: expected at least 2 samples with an observed output "
+                f"but got {candidates.sum()}."
+            )
     index = np.flatnonzero(candidates)
     _check_missing(kernel, table, index)
     wanted = study.views[name].landmarks
@@ -195,9 +205,9 @@ def _check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> 
 def _learn_kernels(study: Study, rng: np.random.Generator) -> dict[str, Kernel]:
     """Set the "auto" widths of the inputs from the outputs that are explained directly."""
     targets = [n for n in study.tables if n in study.outputs and n not in study.kernels]
-    inputs = {n: study.scaled(n) for n in study.tables if n not in study.outputs}
     if not targets:
         return study.kernels
+    inputs = {n: study.scaled(n) for n in study.tables if n not in study.outputs}
     Y = np.concatenate([study.scaled(name) for name in targets], axis=1)
     usable = rows_seen(Y) & np.all([rows_seen(x) for x in inputs.values()], axis=0)
     rows = np.flatnonzero(usable)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+
 import numpy as np
 import scipy.linalg
 
 from kofa.linalg import Array
 from kofa.observations import Rows
 from kofa.posterior import State
-from kofa.updates import Latent, Statistics, evidence, local_step, statistics
+from kofa.updates import Evidence, Latent, Statistics, evidence, local_step, statistics
 
 _OVERSAMPLING, _POWER = 10, 6
 
@@ -27,22 +31,26 @@ class InMemory:
     def sweep(self, state: State) -> Statistics:
         """Local step on every block; the sum of their statistics."""
         e = evidence(state, tuple(view.columns for view in self.rows.views))
-        Z = np.empty((self.rows.n_samples, e.n_factors))
-        total: Statistics | None = None
-        for where, block in self.rows.blocks(e.n_factors, self.block_rows):
-            q = local_step(block, e)
-            Z[where] = q.mean
-            part = statistics(block, q)
-            total = part if total is None else total + part
-        assert total is not None, "a model has at least one sample"
-        self.Z = Z
-        return total
+        k = e.n_factors
+        self.Z = np.empty((self.rows.n_samples, k))
+        return reduce(add, (self._visit(where, block, e) for where, block in self._blocks(k)))
+
+    def _blocks(self, n_factors: int) -> Iterator[tuple[slice, Rows]]:
+        return self.rows.blocks(n_factors, self.block_rows)
+
+    def _visit(self, where: slice, block: Rows, e: Evidence) -> Statistics:
+        q = local_step(block, e)
+        self.Z[where] = q.mean
+        return statistics(block, q)
 
     def summarise(self, Z: Array) -> Statistics:
         """Statistics of a Z known without uncertainty, from which a fit starts."""
-        k, patterns = Z.shape[1], self.rows.labels
-        covariance = np.zeros((patterns.size, k, k))
-        return statistics(self.rows, Latent(Z, covariance, np.zeros(patterns.size), patterns))
+        k, parts = Z.shape[1], []
+        for where, block in self._blocks(k):
+            n = block.labels.size
+            q = Latent(Z[where], np.zeros((n, k, k)), np.zeros(n), block.labels)
+            parts.append(statistics(block, q))
+        return reduce(add, parts)
 
     def principal_directions(self, views: list[int], k: int, rng: np.random.Generator) -> Array:
         """Leading left singular vectors (N, ≤ k) of some views side by side, missing as mean."""

@@ -104,24 +104,28 @@ class Run:
 # ---------------------------------------------------------------- start
 
 
-def start(
-    engine: Engine, roles: Sequence[Role], settings: Settings, rng: np.random.Generator, nth: int
-) -> State:
-    """The first global factors: spectral for the first start, random for the others.
-
-    The priors come from the spectral start in either case, so that bounds can be compared.
-    """
-    inputs = [m for m, role in enumerate(roles) if not role.output] or list(range(len(roles)))
+def spectral(
+    engine: Engine, roles: Sequence[Role], n_factors: int, rng: np.random.Generator
+) -> Array:
+    """Z from the leading directions of the inputs, on unit scale."""
+    inputs = [m for m, role in enumerate(roles) if not role.output]
     n = engine.rows.n_samples
-    Z = np.sqrt(n) * engine.principal_directions(inputs, min(settings.n_factors, n), rng)
-    if Z.shape[1] == 0:  # nothing varies
-        Z = np.ones((n, 1)) / n
+    # The bias takes one degree of freedom: more directions than this cannot be told apart.
+    Z = np.sqrt(n) * engine.principal_directions(inputs, min(n_factors, max(1, n - 1)), rng)
+    return Z if Z.shape[1] else np.ones((n, 1)) / n  # nothing varies
+
+
+def start(engine: Engine, roles: Sequence[Role], Z: Array, random_Z: Array | None = None) -> State:
+    """The first global factors, from the spectral Z or from a random one in its place.
+
+    The priors come from the spectral Z in either case, so that bounds can be compared.
+    """
     views = centred(engine.summarise(Z), engine.rows)
     supervised = any(role.output for role in roles)
     state = [_start_view(role, s, supervised) for role, s in zip(roles, views, strict=True)]
     state = _spectral_priors(state, roles)
-    if nth > 0:
-        views = centred(engine.summarise(rng.standard_normal(Z.shape)), engine.rows)
+    if random_Z is not None:
+        views = centred(engine.summarise(random_Z), engine.rows)
     return global_step(tuple(state), views)
 
 
@@ -129,7 +133,8 @@ def _start_view(role: Role, s: ViewStatistics, supervised: bool) -> ViewPosterio
     """q of one view given Z: all but least squares, with the noise that this leaves."""
     n_columns, k = s.R.shape
     ones = np.ones(n_columns)
-    q = update_weights(s, np.full(k, PRIOR), ones, ones / NOISE_FLOOR)
+    ridge = 1e-10 * float(s.n.max()) / NOISE_FLOOR  # of a Z on unit scale, where rows are few
+    q = update_weights(s, np.full(k, ridge), ones, ones / NOISE_FLOOR)
     n, residual, total = s.n_column, expected_residual(q, s), s.y_square
     if not role.noise_per_column:
         n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
@@ -172,11 +177,11 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     return np.asarray(along / max(float(along.max()), np.finfo(float).tiny))
 
 
-def _with_energy(view: ViewPosterior, energy: Array) -> ViewPosterior:
+def _with_energy(view: ViewPosterior, total: Array) -> ViewPosterior:
     shape = np.array(SPECTRAL_SHAPE)
-    c = float(energy.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
-    prior = Gamma(shape, shape * energy / c)
-    return replace(view, alpha=prior, alpha_prior=prior, energy=energy)
+    c = float(total.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
+    prior = Gamma(shape, shape * total / c)
+    return replace(view, alpha=prior, alpha_prior=prior, energy=total)
 
 
 # ---------------------------------------------------------------- loop
@@ -202,12 +207,12 @@ def run(
         slow = bound - previous <= settings.tol * stats.n_samples
         quiet = quiet + 1 if slow and not pruned else 0
         result.converged = quiet >= PATIENCE
-        if result.converged or result.stopped:
-            break
         previous = bound
         if pruned:
             state = tuple(view.keep(keep) for view in state)
-        elif settings.rotate and n_iter >= turn:
+        if result.converged or result.stopped:
+            break
+        if settings.rotate and not pruned and n_iter >= turn:
             state = rotate(state, stats)
             turn = ROTATION_PACE * n_iter
     state = by_strength(state)
@@ -253,9 +258,11 @@ def best_of(
     """Run from several starts; the highest bound wins."""
     best: Run | None = None
     work = engine.rows.size * settings.n_factors
+    with threads_for(work):
+        Z = spectral(engine, roles, settings.n_factors, rng)
     for nth in range(n_init):
         with threads_for(work):
-            state = start(engine, roles, settings, rng, nth)
+            state = start(engine, roles, Z, rng.standard_normal(Z.shape) if nth else None)
             candidate = run(engine, roles, state, settings, _of_start(notify, nth))
         logger.info(
             "start %d: bound %.6g, %d iterations",
@@ -265,6 +272,8 @@ def best_of(
         )
         if best is None or candidate.lower_bound > best.lower_bound:
             best = candidate
+        if candidate.stopped:
+            break
     assert best is not None
     return best
 

@@ -141,6 +141,8 @@ class RBF(Radial):
 
     def distance(self, X: Array, V: Array) -> Array:
         """‖x − v‖²"""
+        centre = _column_means(V)  # the expanded square would lose a distance far from zero
+        X, V = X - centre, V - centre
         seen_x, seen_v = ~np.isnan(X), ~np.isnan(V)
         if seen_x.all() and seen_v.all():
             square = X @ V.T
@@ -154,11 +156,12 @@ class RBF(Radial):
         return np.maximum(_rescale(square, mask_x @ mask_v.T, X.shape[1]), 0.0)
 
     def profile(self, distance: Array, width: float) -> Array:
-        distance *= -0.5 / width**2
+        distance /= -2.0 * width
+        distance /= width
         return np.exp(distance, out=distance)
 
     def slope(self, distance: Array, width: float) -> Array:
-        scaled = distance / width**2
+        scaled = distance / width / width
         return np.asarray(scaled * np.exp(-0.5 * scaled))
 
     def typical(self, distance: float) -> float:
@@ -195,6 +198,11 @@ class Laplacian(Radial):
         return np.asarray(scaled * np.exp(-scaled))
 
 
+def _column_means(V: Array) -> Array:
+    seen = ~np.isnan(V)
+    return np.asarray(np.where(seen, V, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
+
+
 def _rescale(total: Array, shared: Array, n_features: int) -> Array:
     """A sum over the shared features, as if it were over all; NaN where none is shared."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -220,7 +228,7 @@ class Custom(Kernel):
     function: Callable[[Array, Array], Any]
 
     def __call__(self, X: Array, V: Array) -> Array:
-        return np.asarray(self.function(X, V), dtype=float)
+        return np.array(self.function(X, V), dtype=float)  # a copy: it is centred in place
 
 
 _BY_NAME: dict[str, type[Kernel]] = {
@@ -255,12 +263,25 @@ def as_kernel(kernel: Any, view: str) -> Kernel:
 
 
 def _check(kernel: Kernel, view: str) -> None:
-    width = getattr(kernel, "width", 1.0)
-    number = isinstance(width, int | float | np.number) and np.isfinite(width) and width > 0
-    if not (number or width in ("auto", "median")):
-        raise DeclarationError(
-            f"View {view!r}: expected a positive width, 'auto' or 'median' but got {width!r}."
-        )
+    if isinstance(kernel, Radial):
+        width: Any = kernel.width
+        named = isinstance(width, str) and width in ("auto", "median")
+        if not named and not (_is_number(width) and 1e-100 < width < 1e100):
+            raise DeclarationError(
+                f"View {view!r}: expected a positive width, 'auto' or 'median' but got {width!r}."
+            )
+    if isinstance(kernel, Polynomial):
+        degree, offset = kernel.degree, kernel.offset
+        if not (_is_number(degree) and degree == int(degree) >= 1):
+            raise DeclarationError(
+                f"View {view!r}: expected a whole degree of at least 1 but got {degree!r}."
+            )
+        if not _is_number(offset):
+            raise DeclarationError(f"View {view!r}: expected a number as offset, got {offset!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def kernel_name(kernel: Kernel) -> str:
@@ -278,6 +299,7 @@ class KernelMap:
     Everything on the right is fixed in fit, so a row's image never depends on its batch.
     """
 
+    view: str  # for messages
     kernel: Kernel
     scaling: Scaling  # of the input columns
     V: Array  # landmarks, scaled
@@ -286,11 +308,13 @@ class KernelMap:
     mean_self: float  # mean over the landmarks of the centred k(v, v); NaN where not known
 
     @classmethod
-    def fit(cls, kernel: Kernel, scaling: Scaling, X: Array, index: IntArray) -> KernelMap:
+    def fit(
+        cls, view: str, kernel: Kernel, scaling: Scaling, X: Array, index: IntArray
+    ) -> KernelMap:
         """Resolve landmarks X[index] (already scaled), width, centring and scale."""
         V = kernel.landmarks(X, index)
         kernel = kernel.resolve(V)
-        plain = cls(kernel, scaling, V, np.zeros(len(index)), 1.0, np.nan)
+        plain = cls(view, kernel, scaling, V, np.zeros(len(index)), 1.0, np.nan)
         total, count = np.zeros(len(index)), np.zeros(len(index))
         square = n = 0.0
         for where in _row_blocks(len(index), len(index)):
@@ -310,11 +334,17 @@ class KernelMap:
 
     def evaluate(self, X: Array) -> Array:
         """k(x, v) of scaled rows, as the formula has it."""
-        k = self.kernel(X, self.V)
+        with np.errstate(over="ignore", invalid="ignore"):  # found out below, by name
+            k = self.kernel(X, self.V)
         if k.shape != (len(X), len(self.V)):
             raise DataError(
-                f"Expected the {kernel_name(self.kernel)} kernel to return an array of shape "
-                f"{(len(X), len(self.V))} but got {k.shape}."
+                f"View {self.view!r}: expected the {kernel_name(self.kernel)} kernel to return an "
+                f"array of shape {(len(X), len(self.V))} but got {k.shape}."
+            )
+        if not (self.kernel.takes_missing or np.isfinite(k).all()):
+            raise DataError(
+                f"View {self.view!r}: expected finite values of the {kernel_name(self.kernel)} "
+                f"kernel but got NaN or infinity; scale the columns or choose another kernel."
             )
         return k
 

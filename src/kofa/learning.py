@@ -43,7 +43,10 @@ class Source:
     @classmethod
     def of(cls, kernel: Kernel, X: Array, V: Array) -> Source:
         if isinstance(kernel, Radial) and kernel.learns_width:
-            return cls(kernel, np.nan_to_num(kernel.distance(X, V)), kernel.median_width(V))
+            distance = kernel.distance(X, V)
+            # Samples that share no feature are taken to be as far apart as any.
+            far = float(np.nanmax(distance, initial=0.0))
+            return cls(kernel, np.nan_to_num(distance, nan=far), kernel.median_width(V))
         return cls(kernel, np.nan_to_num(kernel.resolve(V)(X, V)), 1.0)
 
     @property

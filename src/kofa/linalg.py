@@ -65,7 +65,8 @@ def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:
     """Inverse and log-determinant of a batch (n, K, K) of positive definite matrices."""
     factor = np.linalg.cholesky(matrices)
     logdet = 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
-    return np.asarray(np.linalg.inv(matrices), dtype=float), logdet
+    inverse = np.linalg.inv(matrices)
+    return 0.5 * (inverse + inverse.swapaxes(-1, -2)), logdet
 
 
 def quadratic_diagonals(basis: Array, matrices: Array) -> Array:

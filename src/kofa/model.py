@@ -16,7 +16,7 @@ from kofa.encoding import FittedView, Study, fit_views, rows_seen, square
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
 from kofa.inference import Callback, Iteration, Progress, Role, Settings, energy
-from kofa.kernels import KernelMap, as_kernel
+from kofa.kernels import KernelMap, Precomputed, as_kernel
 from kofa.linalg import Array
 from kofa.observations import Observations, Rows
 from kofa.posterior import State, ViewPosterior
@@ -133,8 +133,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, data: Mapping[str, Any]) -> tuple[Samples, Array]:
         views = self._declared(data)
-        rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
-        study = _study(views, data, self.outputs or ())
+        rng = _generator(self.random_state)
+        study = _study(views, data, self.outputs)
         fitted = fit_views(study, rng)
         samples = study.samples
         values = {name: samples.spread(table) for name, table in study.tables.items()}
@@ -177,8 +177,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 raise DeclarationError(
                     f"Expected {option} to be a whole number of at least 1 but got {value!r}."
                 )
-        if self.tol is not None and not self.tol >= 0:
-            raise DeclarationError(f"Expected tol to be at least 0 but got {self.tol!r}.")
+        number = isinstance(self.tol, int | float | np.number) and self.tol >= 0
+        if self.tol is not None and not number:
+            raise DeclarationError(f"Expected tol to be a number of at least 0, got {self.tol!r}.")
+        if self.callback is not None and not callable(self.callback):
+            raise DeclarationError(f"Expected a callable callback but got {self.callback!r}.")
         views = check_views(self.views, data)
         check_outputs(self.outputs, views)
         return views
@@ -186,7 +189,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _infer(
         self, engine: InMemory, roles: list[Role], rng: np.random.Generator
     ) -> inference.Run:
-        supervised = bool(self.outputs)
+        supervised = any(role.output for role in roles)
         n_factors, tol = (300, 1e-3) if supervised else (25, 2e-4)
         settings = Settings(
             n_factors=int(n_factors if self.n_factors is None else self.n_factors),
@@ -248,7 +251,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self._check_view(view)
         others = {n: t for n, t in data.items() if n != view} if isinstance(data, Mapping) else data
-        if not others:
+        if isinstance(others, dict) and not others:
             raise DataError(
                 f"Expected at least one view other than {view!r} to predict it from; "
                 f"use reconstruct to explain a view by itself."
@@ -295,7 +298,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def score(self, data: Mapping[str, Any], y: None = None) -> float:  # noqa: ARG002
         """Mean over samples of a lower bound on the log-density of what is observed of them."""
-        return float(self.score_samples(data).mean())
+        scores = self.score_samples(data)
+        if not len(scores):
+            raise DataError("Expected at least one sample to score but got none.")
+        return float(scores.mean())
 
     def score_samples(self, data: Mapping[str, Any]) -> Array:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
@@ -384,7 +390,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             return lambda _, q: np.zeros(len(q.mean))
         inputs = {n: v for n, v in self.views_.items() if not v.role.output}
         strength = {n: energy(self._posterior(n), v.role).sum() for n, v in inputs.items()}
-        share = {n: s / sum(strength.values()) for n, s in strength.items()}
+        total = max(sum(strength.values()), np.finfo(float).tiny)
+        share = {n: s / total for n, s in strength.items()}
         known = {
             n: (samples.spread(t), self.views_[n].encoder) for n, t in tables.items() if n in inputs
         }
@@ -412,18 +419,30 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.nansum(0.5 * terms - units, axis=1))
 
 
-def _study(views: Mapping[str, Real], data: Any, outputs: Sequence[str]) -> Study:
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(0 if random_state is None else random_state)
+    except (TypeError, ValueError):
+        raise DeclarationError(
+            f"Expected random_state to be a seed, a numpy Generator or None, got {random_state!r}."
+        ) from None
+
+
+def _study(views: Mapping[str, Real], data: Any, outputs: Any) -> Study:
     """Read, check and align the data of a fit."""
     tables = read_data(data, views)
     for name in views:
         if name not in tables:
             raise DataError(f"View {name!r} is declared but not in the data.")
-        check_observed(tables[name])
     tables = {
         n: square(tables[n], None if v.kernel is None else as_kernel(v.kernel, n))
         for n, v in views.items()
     }
+    for name, view in views.items():
+        # A sample may be missing in a precomputed kernel: its row and its column.
+        whole = view.kernel is not None and isinstance(as_kernel(view.kernel, name), Precomputed)
+        check_observed(tables[name], each_column=not whole)
     samples = align(tables)
     if samples.n < 2:
         raise DataError(f"Expected at least 2 samples but got {samples.n}.")
-    return Study(views, tables, samples, frozenset(outputs))
+    return Study(views, tables, samples, frozenset(() if outputs is None else outputs))

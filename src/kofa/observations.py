@@ -103,8 +103,9 @@ class Rows:
         if rows is None:
             width = max(1, sum(view.values.shape[1] for view in self.views))
             rows = max(256, _CACHE // (8 * width))
-            if self.labels.alone:
-                rows = max(1, min(rows, _COVARIANCES // max(1, n_factors**2)))
+            covariances = max(1, _COVARIANCES // max(1, n_factors**2))
+            if self.labels.size > covariances:
+                rows = min(rows, covariances)
         for start in range(0, self.n_samples, rows):
             where = slice(start, min(start + rows, self.n_samples))
             yield where, self.take(where)

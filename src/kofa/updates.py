@@ -22,6 +22,8 @@ from kofa.linalg import (
 from kofa.observations import Observations, Rows
 from kofa.posterior import Gamma, State, ViewPosterior, Weights
 
+_AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
+
 # ---------------------------------------------------------------- local step
 
 
@@ -102,9 +104,16 @@ def linear_predictor(q: Latent, w: Weights) -> tuple[Array, Array]:
         mean[:, members] = w.y_mean[members] + away @ W.T
         # var = var(b|w) + w̄ᵀ Σ_n w̄ + (m − z̄)ᵀ Σ_w (m − z̄) + tr(Σ_w Σ_n)
         along = (away @ B) ** 2 + quadratic_diagonals(B, q.covariance)[pattern]
-        of_z = ((W @ q.covariance) * W).sum(axis=-1)[pattern]
+        of_z = _variances_along(W, q.covariance)[pattern]
         variance[:, members] = w.bias_variance[members] + of_z + along @ scales.T
     return mean, variance
+
+
+def _variances_along(W: Array, covariances: Array) -> Array:
+    """wᵀ Σ w of every covariance (P, K, K) and row w (D, K): (P, D)."""
+    if len(W) * len(covariances) * W.shape[1] < _AT_ONCE:
+        return np.asarray(((W @ covariances) * W).sum(axis=-1))
+    return np.stack([((W @ covariance) * W).sum(axis=1) for covariance in covariances])
 
 
 # ---------------------------------------------------------------- sufficient statistics
@@ -197,13 +206,22 @@ def _centred_view(data: Observations, z_sum: Array, S: Array, R: Array) -> ViewS
 
 def update_weights(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> Weights:
     """q(w_d, b_d) of all columns, the flat bias integrated jointly with the weights."""
-    alone = s.columns.alone and s.columns.size > 1
-    basis, scales = (_own_basis if alone else _shared_basis)(s, alpha, gamma, tau)
+    basis, scales = _bases(s, alpha, gamma, tau)
     # ⟨w_d⟩ = τ_d Σ_wd r_c,d
     along = s.columns.matmul(tau[:, None] * s.R, basis) * scales
     mean = s.columns.matmul(along, basis.swapaxes(-1, -2))
     bias_variance = 1.0 / (s.n_column * tau)
     return Weights(mean, basis, scales, s.columns, s.y_mean, s.z_mean, bias_variance)
+
+
+def _bases(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> tuple[Array, Array]:
+    """Basis of each group of columns and scales of each column: Σ_wd = B_g diag(scales_d) B_gᵀ."""
+    if s.columns.alone and s.columns.size > 1:
+        try:
+            return _own_basis(s, alpha, gamma, tau)
+        except np.linalg.LinAlgError:  # fewer rows than factors and hardly any noise
+            pass
+    return _shared_basis(s, alpha, gamma, tau)
 
 
 def _shared_basis(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> tuple[Array, Array]:

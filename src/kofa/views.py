@@ -61,10 +61,9 @@ class Real:
                     f"View {name!r}: expected {option} True or False "
                     f"but got {getattr(self, option)!r}."
                 )
-        good = self.landmarks in ("auto", "all") or (
-            isinstance(self.landmarks, int | np.integer) and int(self.landmarks) >= 2
-        )
-        if not good:
+        number = isinstance(self.landmarks, int | np.integer) and int(self.landmarks) >= 2
+        named = isinstance(self.landmarks, str) and self.landmarks in ("auto", "all")
+        if not (number or named):
             raise DeclarationError(
                 f"View {name!r}: expected landmarks 'auto', 'all' or a number of at least 2 "
                 f"but got {self.landmarks!r}."
@@ -74,7 +73,8 @@ class Real:
 def check_views(views: Any, data: Any) -> dict[str, Real]:
     """The declared views, or a `Real` for each table where nothing was declared."""
     if views is None:
-        return {name: Real() for name in data} if isinstance(data, Mapping) else {}
+        tables = data if isinstance(data, Mapping) else {}
+        return {name: Real() for name, table in tables.items() if table is not None}
     if not isinstance(views, Mapping):
         raise DeclarationError(
             f"Expected views as a dict of name → view but got {type(views).__name__}."
@@ -94,12 +94,13 @@ def check_outputs(outputs: Any, views: Mapping[str, Real]) -> None:
     """Raise unless the outputs are some, but not all, of the views."""
     if isinstance(outputs, str):
         raise DeclarationError(f"Expected outputs as a list: write [{outputs!r}].")
-    unknown = [name for name in outputs or () if name not in views]
+    names = [] if outputs is None else list(outputs)
+    unknown = [name for name in names if name not in views]
     if unknown:
         raise DeclarationError(
             f"Unknown output {unknown[0]!r}; the views are {', '.join(map(repr, views))}."
         )
-    if views and len(set(outputs or ())) == len(views):
+    if views and len(set(names)) == len(views):
         raise DeclarationError("Expected at least one view that is not an output.")
 
 
@@ -137,7 +138,7 @@ def read_table(name: str, data: Any) -> Table:
         _check_unique(name, "column", frame.columns)
         values = _floats(name, [frame.iloc[:, j] for j in range(frame.shape[1])], columns)
     else:
-        raw = data.filled(np.nan) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+        raw = _as_array(name, data)
         if raw.ndim == 1:
             raw = raw[:, None]
         if raw.ndim != 2:
@@ -149,6 +150,15 @@ def read_table(name: str, data: Any) -> Table:
     table = Table(name, values, samples, columns)
     _check_finite(table)
     return table
+
+
+def _as_array(name: str, data: Any) -> Any:
+    if isinstance(data, np.ma.MaskedArray):
+        return np.ma.filled(data.astype(float), np.nan)
+    try:
+        return np.asarray(data)
+    except ValueError:
+        raise DataError(f"View {name!r}: expected a table but its rows differ in length.") from None
 
 
 def _check_unique(name: str, what: str, index: Any) -> None:
@@ -164,27 +174,35 @@ def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None)
     """Columns of any dtype side by side as floats, missing as NaN."""
     read = []
     for j, column in enumerate(columns):
-        try:
-            if hasattr(column, "to_numpy"):
-                read.append(column.to_numpy(dtype=float, na_value=np.nan))
-            else:
-                read.append(np.array([np.nan if v is None else v for v in column], dtype=float))
-        except (TypeError, ValueError):
-            bad = next(v for v in column if not _is_number(v))
+        bad = _first_other_than_numbers(column)
+        if bad is not None:
             raise DataError(
                 f"View {name!r}, {column_label(names, j)}: expected real numbers but got {bad!r}; "
                 f"encode or drop the column."
-            ) from None
+            )
+        if hasattr(column, "to_numpy"):
+            read.append(column.to_numpy(dtype=float, na_value=np.nan))
+        else:
+            read.append(np.array([np.nan if _is_missing(v) else v for v in column], dtype=float))
     n = len(columns[0]) if len(columns) else 0
     return np.column_stack(read) if read else np.empty((n, 0))
 
 
+def _first_other_than_numbers(column: Any) -> Any:
+    """The first value that is neither a real number nor missing, if there is one."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "fiub":
+        return None
+    bad = next((v for v in column if not (_is_missing(v) or _is_number(v))), None)
+    return bad.item() if isinstance(bad, np.generic) else bad
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
 def _is_number(value: Any) -> bool:
-    try:
-        float(np.nan if value is None else value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return isinstance(value, int | float | np.integer | np.floating | np.bool_)
 
 
 def _check_finite(table: Table) -> None:
@@ -196,13 +214,13 @@ def _check_finite(table: Table) -> None:
         )
 
 
-def check_observed(table: Table) -> None:
+def check_observed(table: Table, each_column: bool = True) -> None:
     """Raise unless the view, and each of its columns, has an observed value."""
     observed = ~np.isnan(table.values)
     if not observed.any():
         raise DataError(f"View {table.name!r} has no observed value; leave the view out.")
     empty = ~observed.any(axis=0)
-    if empty.any():
+    if each_column and empty.any():
         raise DataError(
             f"View {table.name!r}, {table.label(int(np.argmax(empty)))}: all values are missing; "
             f"drop the column."
@@ -256,8 +274,21 @@ def align(tables: Mapping[str, Table]) -> Samples:
         _check_lengths(tables, same)
         n = len(next(iter(tables.values())).values)
         return Samples(n, first, dict.fromkeys(tables, np.arange(n)))
+    _check_overlap(named)
     union = first.append([t.samples for t in named.values()]).unique()
     return Samples(len(union), union, {n: union.get_indexer(t.samples) for n, t in named.items()})
+
+
+def _check_overlap(tables: Mapping[str, Table]) -> None:
+    """Raise for a table that shares no sample with any other: its names are of another kind."""
+    for name, table in tables.items():
+        others = [t.samples for other, t in tables.items() if other != name]
+        if len(table.samples) and not any(table.samples.isin(index).any() for index in others):
+            example = next((index[0] for index in others if len(index)), None)
+            raise DataError(
+                f"View {name!r} shares no sample with the other views: its index has names such as "
+                f"{table.samples[0]!r}, theirs such as {example!r}."
+            )
 
 
 def _check_lengths(tables: Mapping[str, Table], same: bool) -> None:
@@ -265,6 +296,12 @@ def _check_lengths(tables: Mapping[str, Table], same: bool) -> None:
     if len(set(lengths.values())) == 1 and same:
         return
     counts = ", ".join(f"{name!r} {n}" for name, n in lengths.items())
+    if not same:
+        raise DataError(
+            "Expected sample names in every view or one order of samples in all, but the indexes "
+            "of the DataFrames differ. Views without sample names are matched by position: pass "
+            "DataFrames with an index in every view to match samples by name."
+        )
     raise DataError(
         f"Expected the same samples in each view but the numbers of rows are {counts}. Views "
         f"without sample names are matched by position: pass DataFrames with an index in every "
