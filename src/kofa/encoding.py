@@ -19,7 +19,7 @@ from kofa.views import Real, Samples, Table
 AUTO_LANDMARKS = 2000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittedView:
     """A view as fit left it: everything that turns its rows into observations and back."""
 
@@ -59,7 +59,7 @@ class FittedView:
         return replace(table, values=table.values[:, order], columns=wanted)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
     """Declarations and data of one fit, side by side."""
 

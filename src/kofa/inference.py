@@ -27,14 +27,16 @@ from kofa.updates import (
 logger = logging.getLogger("kofa")
 
 PRIOR = 1e-6  # a0 = b0 of the broad Gamma priors; the data are on unit scale
-NOISE_FLOOR = 3e-8  # prior belief: no column is known better than to 2e-4 of its spread
+NOISE_FLOOR = 1e-6  # prior belief: no column is known better than to 1e-3 of its spread
 SPECTRAL_SHAPE = 50.0  # ν/2 of an output's spectral prior
 LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
 PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
 OUTPUT_START_NOISE = 0.5
 # A kernel is computed, not measured: where it feeds outputs its only noise is what the factors
-# leave out at the start. A prior worth this many times the data holds it there.
+# leave out at the start, or the least with which the bound still has eight digits. A prior worth
+# HELD times the data holds it there.
 HELD = 1e3
+HELD_FLOOR = 3e-8
 PATIENCE = 4  # quiet iterations in a row that end a fit
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
@@ -133,15 +135,17 @@ def _start_view(role: Role, s: ViewStatistics, supervised: bool) -> ViewPosterio
     """q of one view given Z: all but least squares, with the noise that this leaves."""
     n_columns, k = s.R.shape
     ones = np.ones(n_columns)
-    ridge = 1e-10 * float(s.n.max()) / NOISE_FLOOR  # of a Z on unit scale, where rows are few
-    q = update_weights(s, np.full(k, ridge), ones, ones / NOISE_FLOOR)
+    ridge = 1e-10 * float(s.n.max()) / HELD_FLOOR  # of a Z on unit scale, where rows are few
+    q = update_weights(s, np.full(k, ridge), ones, ones / HELD_FLOOR)
     n, residual, total = s.n_column, expected_residual(q, s), s.y_square
     if not role.noise_per_column:
         n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
     least = OUTPUT_START_NOISE if role.output else 0.0 if role.kernelized else PRIMAL_START_NOISE
-    noise = np.maximum(residual, least * total) + NOISE_FLOOR * n
-    tau_prior = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * NOISE_FLOOR * n)
-    if supervised and role.kernelized and not role.output:
+    held = supervised and role.kernelized and not role.output
+    floor = (HELD_FLOOR if held else NOISE_FLOOR) * np.maximum(n, total)
+    noise = np.maximum(residual, least * total) + floor
+    tau_prior = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * floor)
+    if held:
         tau_prior = Gamma(HELD * n, HELD * noise)
     alpha_prior = Gamma(np.array(PRIOR), np.full(k, PRIOR))
     return ViewPosterior(

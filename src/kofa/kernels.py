@@ -292,7 +292,7 @@ def kernel_name(kernel: Kernel) -> str:
 # ---------------------------------------------------------------- the frozen map
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KernelMap:
     """Rows x to k̃(x, v) = (k(x, v) − mean k(x, ·) − column mean(v) + grand mean) / scale.
 

@@ -32,7 +32,7 @@ _OUTLIER = 5.0
 _OPTIONS = {"maxiter": 40}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """One kernel on the rows from which it is learnt."""
 

@@ -75,7 +75,7 @@ def quadratic_diagonals(basis: Array, matrices: Array) -> Array:
     return diagonals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """A partition of n items, such as the rows that share a pattern of observed columns.
 

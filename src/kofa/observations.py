@@ -16,7 +16,7 @@ _CACHE = (
 _COVARIANCES = 4 * 2**20  # numbers in the covariances of one block, when no two rows share theirs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Observations:
     """One view: values (N, D), zero where missing, and which columns each row has.
 
@@ -65,7 +65,7 @@ def _whole_rows(values: Array) -> bool:
     return bool(np.isnan(values[rows]).all())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Views side by side, their rows grouped by which column groups of all views they have.
 

@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln
 from kofa.linalg import Array, Groups, IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gamma:
     """Gamma(shape, rate), elementwise."""
 
@@ -43,7 +43,7 @@ class Gamma:
         return float(np.broadcast_to(terms, self.rate.shape).sum())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Weights:
     """q(w_d, b_d) of the D columns of a view.
 
@@ -114,7 +114,7 @@ class Weights:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ViewPosterior:
     """All global factors of q that belong to one view, and the priors they answer to."""
 

@@ -18,7 +18,7 @@ from kofa.posterior import Gamma, State, ViewPosterior
 from kofa.updates import Statistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Term:
     """What one view adds to the objective: −shape Σ_k log(rate_k + ½ [R^-T Q R^-1]_kk)."""
 

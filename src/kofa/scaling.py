@@ -9,7 +9,7 @@ import numpy as np
 from kofa.linalg import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scaling:
     """encoded = (value − centre) / spread, by column."""
 

@@ -27,7 +27,7 @@ _AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
 # ---------------------------------------------------------------- local step
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """What the global factors say to every sample, ready for the local step.
 
@@ -70,7 +70,7 @@ def _column_pull(q: Weights, tau: Array) -> Array:
     return pull
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Latent:
     """q(z_n) = N(mean_n, covariance of its pattern)."""
 
@@ -119,7 +119,7 @@ def _variances_along(W: Array, covariances: Array) -> Array:
 # ---------------------------------------------------------------- sufficient statistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Statistics:
     """Sums over samples from which the global step follows; add them to join blocks of rows."""
 
@@ -165,7 +165,7 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ViewStatistics:
     """The statistics of one view, centred by its integrated bias."""
 

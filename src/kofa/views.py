@@ -107,7 +107,7 @@ def check_outputs(outputs: Any, views: Mapping[str, Real]) -> None:
 # ---------------------------------------------------------------- tables
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The data of one view as floats, with the names that came with them."""
 
@@ -230,7 +230,7 @@ def check_observed(table: Table, each_column: bool = True) -> None:
 # ---------------------------------------------------------------- samples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Samples:
     """The samples of a set of tables, and where each row of each table belongs."""
 
