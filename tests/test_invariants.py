@@ -248,8 +248,10 @@ def test_kernel_with_holes_and_as_many_factors_as_samples(seed):
 def test_kernel_function_keeps_its_own_array(rng):
     data = two_views(rng)
     K = data["x"] @ data["x"].T
+    before = K.copy()
     K.flags.writeable = False
     fit({"x": kofa.Real(kernel=lambda *_: K), "y": kofa.Real()}, data)
+    np.testing.assert_array_equal(K, before)
 
 
 def test_caller_data_are_not_changed(rng):
