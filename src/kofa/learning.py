@@ -120,6 +120,15 @@ def learn_widths(
         return list(kernels)
     observed = _patterns(Y)
     Y = np.clip(np.nan_to_num(Y), -_OUTLIER, _OUTLIER)
+    width = np.exp(_most_likely(sources, Y, observed)[: len(sources)])
+    return [
+        replace(s.kernel, width=float(w)) if isinstance(s.kernel, Radial) and s.learns else s.kernel
+        for s, w in zip(sources, width, strict=True)
+    ]
+
+
+def _most_likely(sources: Sequence[Source], Y: Array, observed: Sequence[Pattern]) -> Array:
+    """theta with the highest `marginal_likelihood` and prior, from the best of a few widths."""
     m = len(sources)
     median = np.log([s.median for s in sources])
     scale = -np.log([m * max(_variance(s), 1e-12) for s in sources])
@@ -139,11 +148,7 @@ def learn_widths(
         found = minimize(
             negative, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=_OPTIONS
         )
-    width = np.exp(found.x[:m])
-    return [
-        replace(s.kernel, width=float(w)) if isinstance(s.kernel, Radial) and s.learns else s.kernel
-        for s, w in zip(sources, width, strict=True)
-    ]
+    return np.asarray(found.x)
 
 
 def _variance(source: Source) -> float:
