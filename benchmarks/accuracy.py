@@ -6,17 +6,17 @@ from functools import partial
 from statistics import median
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import delayed
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
 from benchmarks.data import Array, regression_set
-from benchmarks.report import Benchmark, Mark, Result
+from benchmarks.parallel import in_parallel
+from benchmarks.report import Benchmark, Mark, Result, skipped
 from benchmarks.timing import seconds
 from kofa import RBF, FactorModel, Laplacian, Real
 from kofa.kernels import Kernel
 
-PROCESSES = 2
 R2_MARKS = {
     ("enb", "rbf"): 0.98,
     ("jura", "rbf"): 0.65,
@@ -49,10 +49,9 @@ def r2(name: str, kernel: str) -> Result:
     what, mark = f"R² of {name}, {kernel}, 10 folds", Mark(low=R2_MARKS[name, kernel])
     data = regression_set(name)
     if data is None:
-        return Result(what, None, mark, "skipped (no data; set KOFA_DATA)")
+        return skipped(what, mark)
     splits = KFold(10, shuffle=True, random_state=0).split(data[0])
-    with parallel_config("loky", n_jobs=PROCESSES, inner_max_num_threads=1):
-        folds = Parallel()(delayed(fold)(*data, *s, KERNELS[kernel]) for s in splits)
+    folds = in_parallel(delayed(fold)(*data, *s, KERNELS[kernel]) for s in splits)
     scores, times = zip(*folds, strict=True)
     text = f"{np.mean(scores):.4f} ± {np.std(scores):.4f} ({median(times):.1f} s per fold)"
     return Result(what, float(np.mean(scores)), mark, text)

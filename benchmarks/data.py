@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +55,16 @@ def data_dir() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def regression_set(name: str) -> tuple[Array, Array] | None:
-    """X and Y of one set, or None where it is not on this machine."""
+def stored(name: str, *keys: str) -> tuple[NDArray[Any], ...] | None:
+    """Arrays of one set, or None where it is not on this machine."""
     folder = data_dir()
     if folder is None or not (folder / f"{name}.npz").exists():
         return None
     with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
-        return file["X"].astype(float), file["Y"].astype(float)
+        return tuple(file[key] for key in keys)
+
+
+def regression_set(name: str) -> tuple[Array, Array] | None:
+    """X and Y of one set; also of those with several labels."""
+    data = stored(name, "X", "Y")
+    return None if data is None else (data[0].astype(float), data[1].astype(float))

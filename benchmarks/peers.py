@@ -6,20 +6,19 @@ work of either side.
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from time import process_time
-from typing import Any
 
 import numpy as np
 from scipy.linalg import subspace_angles
 
+from benchmarks import counts
 from benchmarks.data import Array, Planted, planted
+from benchmarks.mofa import factors_and_weights, train
 from benchmarks.planted import ACTIVE, ALLOWED, MISSING
 from benchmarks.report import Benchmark, Mark, Result, run
 from kofa import FactorModel, Real
@@ -57,28 +56,10 @@ def held_out(data: Planted, filled: dict[str, Array]) -> float | None:
 # ---------------------------------------------------------------- mofapy2
 
 
-def run_mofa(entry_point: Any, views: list[Array]) -> Any:
-    """All at its defaults but the number of factors, the seed and the printing."""
-    mofa = entry_point()
-    mofa.set_data_options()
-    mofa.set_data_matrix([[y.copy()] for y in views])
-    mofa.set_model_options(factors=ALLOWED)
-    mofa.set_train_options(seed=0, quiet=True)
-    mofa.build()
-    mofa.run()
-    return mofa.model
-
-
 def fit_mofa(data: Planted) -> Fit:
-    """Time build and training; predict with the means by which mofapy2 centres."""
-    from mofapy2.run.entry_point import entry_point  # not part of the time
-
-    start = process_time()
-    with redirect_stdout(io.StringIO()):
-        model = run_mofa(entry_point, list(data.views.values()))
-    cpu = process_time() - start
-    Z = model.nodes["Z"].getExpectation()
-    W = [w["E"] for w in model.nodes["W"].getExpectations()]
+    """Predict with the means by which mofapy2 centres."""
+    model, cpu = train(list(data.views.values()), ALLOWED)
+    Z, W = factors_and_weights(model)
     views = zip(data.views.items(), W, strict=True)
     filled = {name: Z @ w.T + np.nanmean(y, axis=0) for (name, y), w in views}
     variances = [float(np.nanvar(y, axis=0).mean()) for y in data.views.values()]
@@ -175,6 +156,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "gfa-noise": gfa_noise,
     "mofa": partial(against_mofa, 0.0, Mark(low=50)),
     "mofa-missing": partial(against_mofa, MISSING, Mark(low=20)),
+    **counts.BENCHMARKS,
 }
 
 

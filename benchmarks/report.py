@@ -42,6 +42,11 @@ class Result:
 Benchmark = Callable[[], Result]
 
 
+def skipped(what: str, mark: Mark) -> Result:
+    """The row of a set that is not on this machine."""
+    return Result(what, None, mark, "skipped (no data; set KOFA_DATA)")
+
+
 def run(benchmarks: dict[str, Benchmark]) -> None:
     """Run in turn; print each row as soon as it is known."""
     print("| name | what | figure | mark | |")

@@ -10,8 +10,9 @@ from pathlib import Path
 import kofa
 
 ORDER = [
-    "errors", "linalg", "views", "scaling", "kernels", "observations", "posterior", "updates",
-    "rotation", "bound", "inference", "engine", "learning", "encoding", "model",
+    "errors", "linalg", "tables", "scaling", "kernels", "likelihoods", "views", "observations",
+    "posterior", "updates", "rotation", "bound", "inference", "engine", "learning", "encoding",
+    "prediction", "model",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

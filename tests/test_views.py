@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from kofa.views import align, read_table
+from kofa.tables import align, read_table
 
 
 def test_tables_of_many_makes():

@@ -4,12 +4,15 @@ from kofa.errors import DataError, DeclarationError, KofaError
 from kofa.inference import Iteration
 from kofa.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed
 from kofa.model import FactorModel
-from kofa.views import Real
+from kofa.views import Binary, Categorical, Count, Positive, Real
 
 __version__ = "0.1.0"
 
 __all__ = [
     "RBF",
+    "Binary",
+    "Categorical",
+    "Count",
     "DataError",
     "DeclarationError",
     "FactorModel",
@@ -18,6 +21,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Polynomial",
+    "Positive",
     "Precomputed",
     "Real",
 ]

@@ -19,10 +19,13 @@ def kl_z(stats: Statistics) -> float:
 
 
 def likelihood(view: ViewPosterior, s: ViewStatistics) -> float:
-    """Σ E log N(y | w·z + b, 1/τ) over the observed entries."""
+    """Σ E log N(y | w·z + b, 1/τ) over the observed entries.
+
+    For pseudo-observations, plus what the likelihood exceeds this by where its bound touches.
+    """
     log_tau = np.broadcast_to(view.tau.mean_log, s.n_column.shape)
     gain = 0.5 * s.n_column @ (log_tau - _LOG_2PI)
-    return float(gain - 0.5 * view.precision @ expected_residual(view.weights, s))
+    return float(s.excess + gain - 0.5 * view.precision @ expected_residual(view.weights, s))
 
 
 def entropy_bias(q: Weights) -> float:

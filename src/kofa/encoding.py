@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,12 @@ from kofa.errors import DataError
 from kofa.inference import Role
 from kofa.kernels import Kernel, KernelMap, Linear, Precomputed, as_kernel, kernel_name
 from kofa.learning import MAX_ROWS, learn_widths
+from kofa.likelihoods import Gaussian, Likelihood
 from kofa.linalg import Array, BoolArray, IntArray
+from kofa.observations import Observations
 from kofa.scaling import Scaling
-from kofa.views import Real, Samples, Table
+from kofa.tables import Samples, Table
+from kofa.views import View
 
 AUTO_LANDMARKS = 2000
 
@@ -24,13 +28,36 @@ class FittedView:
     """A view as fit left it: everything that turns its rows into observations and back."""
 
     role: Role
-    encoder: Scaling | KernelMap
+    kind: type[Likelihood]
+    encoder: Likelihood | KernelMap
     inputs: tuple[Hashable, ...] | None  # names of the columns of the data
     n_inputs: int
-    outputs: tuple[Hashable, ...] | None  # names of the columns of a prediction
+    outputs: tuple[Hashable, ...] | None  # names of the columns of the Gaussian layer
+    classes: Any = None  # an array of labels, in the order of those columns
+    dtype: Any = None  # of the labels
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """How the columns are explained; None for similarities."""
+        return None if isinstance(self.encoder, KernelMap) else self.encoder
+
+    @cached_property
+    def layer(self) -> Likelihood:
+        """What the Gaussian layer of the view predicts; for a kernel, similarities."""
+        if isinstance(self.encoder, Likelihood):
+            return self.encoder
+        ones = np.ones(len(self.encoder.V))
+        return Gaussian(Scaling(0.0 * ones, self.encoder.scale * ones))
+
+    def observe(self, values: Array) -> Observations:
+        """What inference sees of rows in the user's units."""
+        return Observations.from_values(self.encoder.encode(values), self.likelihood)
 
     def check(self, table: Table) -> Table:
         """The table as fit saw it, or an error; named columns may come in another order."""
+        if self.classes is not None:
+            return self._by_class(table)
+        self.kind.check(table)
         if table.columns is not None and self.inputs is not None:
             table = self._by_name(table, table.columns, self.inputs)
         elif table.values.shape[1] != self.n_inputs:
@@ -43,6 +70,22 @@ class FittedView:
             chosen = self.encoder.V.astype(np.intp) if isinstance(kernel, Precomputed) else None
             _check_missing(kernel, table, chosen)
         return table
+
+    def _by_class(self, table: Table) -> Table:
+        """The table with its labels numbered as in fit."""
+        place = {label: float(i) for i, label in enumerate(self.classes.tolist())}
+        labels = table.classes.tolist()
+        new = [label for label in labels if label not in place]
+        if new:
+            known = ", ".join(map(repr, list(place)[:10])) + (", …" if len(place) > 10 else "")
+            raise DataError(
+                f"View {table.name!r}: class {new[0]!r} was not seen in fit; mark it as missing "
+                f"(the classes are {known})."
+            )
+        code = np.array([place[label] for label in labels] + [np.nan])
+        missing = np.isnan(table.values)
+        index = np.where(missing, -1, np.nan_to_num(table.values)).astype(np.intp)
+        return replace(table, values=code[index], classes=self.classes)
 
     @staticmethod
     def _by_name(table: Table, given: tuple[Hashable, ...], wanted: tuple[Hashable, ...]) -> Table:
@@ -63,7 +106,7 @@ class FittedView:
 class Study:
     """Declarations and data of one fit, side by side."""
 
-    views: Mapping[str, Real]
+    views: Mapping[str, View]
     tables: Mapping[str, Table]
     samples: Samples
     outputs: frozenset[str]
@@ -79,14 +122,26 @@ class Study:
 
     @cached_property
     def scaling(self) -> dict[str, Scaling]:
-        """How each view's columns are brought to unit scale."""
-        return {name: self._scaling(name) for name in self.views}
+        """How a kernelized view's columns are brought to unit scale."""
+        return {name: self._scaling(name) for name in self.kernels}
 
     def _scaling(self, name: str) -> Scaling:
-        view, values, kernel = self.views[name], self.tables[name].values, self.kernels.get(name)
-        if isinstance(kernel, Precomputed) or (kernel is not None and not view.scale):
+        view, values, kernel = self.views[name], self.tables[name].values, self.kernels[name]
+        if isinstance(kernel, Precomputed):
             return Scaling.identity(values.shape[1])
-        return Scaling.fit(values, by_column=view.scale)
+        unit = view.likelihood.unit
+        if not view.scale:
+            return Scaling.identity(values.shape[1], unit)
+        return Scaling.fit(values, unit=unit)
+
+    @cached_property
+    def likelihoods(self) -> dict[str, Likelihood]:
+        """The likelihood of each view that is explained directly."""
+        return {
+            name: view.likelihood.resolve(self.tables[name], view.scale)
+            for name, view in self.views.items()
+            if name not in self.kernels
+        }
 
     @cached_property
     def has_output(self) -> BoolArray:
@@ -97,9 +152,16 @@ class Study:
         return labels
 
     def scaled(self, name: str) -> Array:
-        """A view's values on unit scale, for all samples."""
-        table = self.tables[name]
-        return self.samples.spread(replace(table, values=self.scaling[name].encode(table.values)))
+        """A view's values, or what its likelihood makes of them, on unit scale for all samples."""
+        values = self.tables[name].values
+        if name in self.kernels:
+            values = self.scaling[name].encode(values)
+        else:
+            likelihood = self.likelihoods[name]
+            values = likelihood.encode(values)
+            if likelihood.curvature is not None:
+                values = Scaling.fit(values).encode(values)
+        return self.samples.spread(replace(self.tables[name], values=values))
 
     def role(self, name: str) -> Role:
         """How inference is to treat a view."""
@@ -119,14 +181,24 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
     kernels = _learn_kernels(study, rng)
     fitted = {}
     for name, table in study.tables.items():
-        encoder: Scaling | KernelMap = study.scaling[name]
-        names = table.columns
+        encoder: Likelihood | KernelMap
         if name in kernels:
             X = study.scaling[name].encode(table.values)
             encoder = KernelMap.fit(name, kernels[name], study.scaling[name], X, landmarks[name])
             names = None if table.samples is None else tuple(table.samples[landmarks[name]])
-        n_inputs = table.values.shape[1]
-        fitted[name] = FittedView(study.role(name), encoder, table.columns, n_inputs, names)
+        else:
+            encoder = study.likelihoods[name]
+            names = table.columns if table.classes is None else tuple(table.classes.tolist())
+        fitted[name] = FittedView(
+            study.role(name),
+            study.views[name].likelihood,
+            encoder,
+            table.columns,
+            table.values.shape[1],
+            names,
+            table.classes,
+            table.dtypes[0],
+        )
     return fitted
 
 

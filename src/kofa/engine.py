@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
 import numpy as np
 import scipy.linalg
 
-from kofa.linalg import Array
+from kofa.linalg import Array, IntArray
 from kofa.observations import Rows
 from kofa.posterior import State
-from kofa.updates import Evidence, Latent, Statistics, evidence, local_step, statistics
+from kofa.updates import (
+    Evidence,
+    Latent,
+    Statistics,
+    augment,
+    evidence,
+    local_step,
+    settle,
+    statistics,
+)
 
 _OVERSAMPLING, _POWER = 10, 6
 
@@ -24,27 +33,53 @@ class InMemory:
     """
 
     def __init__(self, rows: Rows, block_rows: int | None = None) -> None:
-        self.rows = rows
+        self.rows = replace(rows, views=tuple(view.at_start() for view in rows.views))
         self.block_rows = block_rows
         self.Z: Array = np.empty((rows.n_samples, 0))
+        self._parts: dict[int, list[tuple[slice, Rows]]] = {}
 
     def sweep(self, state: State) -> Statistics:
         """Local step on every block; the sum of their statistics."""
-        e = evidence(state, tuple(view.columns for view in self.rows.views))
-        k = e.n_factors
-        self.Z = np.empty((self.rows.n_samples, k))
-        return reduce(add, (self._visit(where, block, e) for where, block in self._blocks(k)))
+        e, Z = self._evidence(state), self.Z
+        self.Z = np.empty((self.rows.n_samples, e.n_factors))
+        blocks = self._blocks(e.n_factors)
+        return reduce(add, (self._visit(where, block, state, e, Z) for where, block in blocks))
 
-    def _blocks(self, n_factors: int) -> Iterator[tuple[slice, Rows]]:
-        return self.rows.blocks(n_factors, self.block_rows)
+    def _evidence(self, state: State) -> Evidence:
+        return evidence(state, tuple(view.columns for view in self.rows.views))
 
-    def _visit(self, where: slice, block: Rows, e: Evidence) -> Statistics:
+    def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
+        """The blocks, made once: sums over their data are remembered with them."""
+        size = self.block_rows or self.rows.block_size(n_factors)
+        if size not in self._parts:
+            self._parts = {size: list(self.rows.blocks(size))}
+        return self._parts[size]
+
+    def _visit(self, where: slice, block: Rows, state: State, e: Evidence, Z: Array) -> Statistics:
+        if block.augmented:
+            block = augment(block, state, Z[where])
         q = local_step(block, e)
         self.Z[where] = q.mean
         return statistics(block, q)
 
+    def settle(self, state: State) -> None:
+        """Bring Z to where each sample, by itself, answers to the global factors."""
+        e = self._evidence(state)
+        self.Z = np.empty((self.rows.n_samples, e.n_factors))
+        for where, block in self._blocks(e.n_factors):
+            self.Z[where] = settle(block, state, e).mean
+
+    def keep(self, factors: IntArray) -> None:
+        """Forget all factors but these."""
+        self.Z = self.Z[:, factors]
+
+    def rotate(self, R: Array, shift: Array) -> None:
+        """z ← R (z − shift)."""
+        self.Z = (self.Z - shift) @ R.T
+
     def summarise(self, Z: Array) -> Statistics:
         """Statistics of a Z known without uncertainty, from which a fit starts."""
+        self.Z = Z
         k, parts = Z.shape[1], []
         for where, block in self._blocks(k):
             n = block.labels.size

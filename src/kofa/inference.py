@@ -10,9 +10,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from kofa.bound import elbo
+from kofa.likelihoods import Likelihood
 from kofa.linalg import Array, IntArray, threads_for
 from kofa.observations import Rows
-from kofa.posterior import Gamma, State, ViewPosterior
+from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior
 from kofa.rotation import rotate
 from kofa.updates import (
     Statistics,
@@ -32,6 +33,7 @@ SPECTRAL_SHAPE = 50.0  # ν/2 of an output's spectral prior
 LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
 PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
 OUTPUT_START_NOISE = 0.5
+OUTPUT_SIGNAL = 10.0  # prior variance of η in an output whose noise is fixed
 # A kernel is computed, not measured: where it feeds outputs its only noise is what the factors
 # leave out at the start, or the least with which the bound still has eight digits. A prior worth
 # HELD times the data holds it there.
@@ -48,6 +50,9 @@ class Engine(Protocol):
     Z: Array
 
     def sweep(self, state: State) -> Statistics: ...
+    def settle(self, state: State) -> None: ...
+    def keep(self, factors: IntArray) -> None: ...
+    def rotate(self, R: Array, shift: Array) -> None: ...
     def summarise(self, Z: Array) -> Statistics: ...
     def principal_directions(self, views: list[int], k: int, rng: np.random.Generator) -> Array: ...
 
@@ -124,14 +129,19 @@ def start(engine: Engine, roles: Sequence[Role], Z: Array, random_Z: Array | Non
     """
     views = centred(engine.summarise(Z), engine.rows)
     supervised = any(role.output for role in roles)
-    state = [_start_view(role, s, supervised) for role, s in zip(roles, views, strict=True)]
+    state = [
+        _start_view(role, s, supervised, data.likelihood)
+        for role, s, data in zip(roles, views, engine.rows.views, strict=True)
+    ]
     state = _spectral_priors(state, roles)
     if random_Z is not None:
         views = centred(engine.summarise(random_Z), engine.rows)
     return global_step(tuple(state), views)
 
 
-def _start_view(role: Role, s: ViewStatistics, supervised: bool) -> ViewPosterior:
+def _start_view(
+    role: Role, s: ViewStatistics, supervised: bool, likelihood: Likelihood | None
+) -> ViewPosterior:
     """q of one view given Z: all but least squares, with the noise that this leaves."""
     n_columns, k = s.R.shape
     ones = np.ones(n_columns)
@@ -144,15 +154,18 @@ def _start_view(role: Role, s: ViewStatistics, supervised: bool) -> ViewPosterio
     held = supervised and role.kernelized and not role.output
     floor = (HELD_FLOOR if held else NOISE_FLOOR) * np.maximum(n, total)
     noise = np.maximum(residual, least * total) + floor
-    tau_prior = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * floor)
+    tau_prior: Precision = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * floor)
     if held:
         tau_prior = Gamma(HELD * n, HELD * noise)
+    tau: Precision = Gamma(0.5 * n, 0.5 * noise)
+    if likelihood is not None and likelihood.curvature is not None:
+        tau = tau_prior = Known(likelihood.curvature)
     alpha_prior = Gamma(np.array(PRIOR), np.full(k, PRIOR))
     return ViewPosterior(
         weights=q,
         alpha=update_alpha(alpha_prior, q, ones),
         gamma=Gamma(ones, ones) if role.sparse else None,
-        tau=Gamma(0.5 * n, 0.5 * noise),
+        tau=tau,
         alpha_prior=alpha_prior,
         gamma_prior=Gamma(np.array(PRIOR), np.array(PRIOR)),
         tau_prior=tau_prior,
@@ -182,6 +195,10 @@ def energy(view: ViewPosterior, role: Role) -> Array:
 
 
 def _with_energy(view: ViewPosterior, total: Array) -> ViewPosterior:
+    if isinstance(view.tau, Known):
+        # Coordinate ascent would shrink the scale of such weights without end.
+        known = Known(float(total.sum()) / OUTPUT_SIGNAL / total)
+        return replace(view, alpha=known, alpha_prior=known, energy=total)
     shape = np.array(SPECTRAL_SHAPE)
     c = float(total.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
     prior = Gamma(shape, shape * total / c)
@@ -214,13 +231,15 @@ def run(
         previous = bound
         if pruned:
             state = tuple(view.keep(keep) for view in state)
+            engine.keep(keep)
         if result.converged or result.stopped:
             break
         if settings.rotate and not pruned and n_iter >= turn:
-            state = rotate(state, stats)
+            state, change = rotate(state, stats)
+            engine.rotate(*change)
             turn = ROTATION_PACE * n_iter
     state = by_strength(state)
-    engine.sweep(state)  # the samples' factors answer to the final global factors
+    engine.settle(state)
     return replace(result, state=state, Z=engine.Z)
 
 

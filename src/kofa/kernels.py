@@ -383,13 +383,6 @@ class KernelMap:
         relative = (diagonal - 2.0 * row + self.column_mean.mean()) / self.mean_self
         return np.where(np.isnan(X).all(axis=1), np.nan, relative)
 
-    def decode(self, encoded: Array) -> Array:
-        """Centred similarities in the kernel's own units."""
-        return encoded * self.scale
-
-    def decode_std(self, std: Array) -> Array:
-        return std * self.scale
-
 
 def _row_means(k: Array) -> Array:
     """Means that leave out what is unknown: the kernel of samples that share no feature."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,27 +17,15 @@ from kofa import inference
 from kofa.encoding import FittedView, Study, fit_views, rows_seen, square
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
-from kofa.inference import Callback, Iteration, Progress, Role, Settings, energy
+from kofa.inference import Callback, Iteration, Progress, Role, Settings
 from kofa.kernels import KernelMap, Precomputed, as_kernel
+from kofa.likelihoods import Gaussian
 from kofa.linalg import Array
-from kofa.observations import Observations, Rows
-from kofa.posterior import State, ViewPosterior
-from kofa.scaling import Scaling
-from kofa.updates import Latent, evidence, linear_predictor, local_step
-from kofa.views import (
-    Real,
-    Samples,
-    Table,
-    align,
-    check_observed,
-    check_outputs,
-    check_views,
-    labelled,
-    read_data,
-)
-
-_ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
-_LOG_2PI = float(np.log(2.0 * np.pi))
+from kofa.observations import Rows
+from kofa.posterior import State
+from kofa.prediction import Prediction
+from kofa.tables import Samples, align, check_observed, decoded, labelled, read_data, restored
+from kofa.views import View, check_outputs, check_views
 
 
 class FactorModel(BaseEstimator):  # type: ignore[misc]
@@ -140,10 +130,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         values = {name: samples.spread(table) for name, table in study.tables.items()}
         # Samples without any observation say nothing: they get the prior.
         seen = np.any([rows_seen(y) for y in values.values()], axis=0)
-        observed = [
-            Observations.from_values(view.encoder.encode(values.pop(name)[seen]))
-            for name, view in fitted.items()
-        ]
+        observed = [view.observe(values.pop(name)[seen]) for name, view in fitted.items()]
         roles = [view.role for view in fitted.values()]
         run = self._infer(InMemory(Rows.stack(observed)), roles, rng)
         self._remember(fitted, run)
@@ -157,6 +144,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         self.kernels_ = {
             n: v.encoder.kernel for n, v in fitted.items() if isinstance(v.encoder, KernelMap)
         }
+        self.classes_ = {n: v.classes for n, v in fitted.items() if v.classes is not None}
         self.n_factors_ = run.Z.shape[1]
         self.factor_names_ = [f"factor{k + 1}" for k in range(self.n_factors_)]
         self.n_iter_ = len(run.history)
@@ -168,7 +156,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         }
         self._warn_unless_converged(run)
 
-    def _declared(self, data: Any) -> dict[str, Real]:
+    def _declared(self, data: Any) -> dict[str, View]:
         """The views, checked with all other parameters; the constructor only stores."""
         for option in ("n_factors", "n_init", "max_iter"):
             value = getattr(self, option)
@@ -227,36 +215,61 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         Z : array or DataFrame (n, K), the posterior means
         covariance : array (n, K, K), only with ``return_cov``
         """
-        tables, samples = self._read(data)
-        Z = np.zeros((samples.n, self.n_factors_))
-        covariance = np.empty((samples.n, *Z.shape[1:] * 2)) if return_cov else None
-        for where, q in self._project(tables, samples):
+        given = self._given(data)
+        n = given.samples.n
+        Z = np.zeros((n, self.n_factors_))
+        covariance = np.empty((n, *Z.shape[1:] * 2)) if return_cov else None
+        for where, q, _ in given.project():
             Z[where] = q.mean
             if covariance is not None:
                 covariance[where] = q.covariance[q.patterns.label]
-        factors = labelled(Z, samples.names, self.factor_names_)
+        factors = labelled(Z, given.samples.names, self.factor_names_)
         return factors if covariance is None else (factors, covariance)
 
     def predict(self, data: Mapping[str, Any], view: str, return_std: bool = False) -> Any:
         """A view of new samples from any of the others, in the user's units.
 
-        The view itself may be in `data`; it is not used. For a kernelized view the prediction
-        is the centred similarity of each sample to the landmarks.
+        Real, positive and count views give the mean; a binary view gives zeros and ones, a
+        categorical view labels. The view itself may be in `data`; it is not used. For a
+        kernelized view the prediction is the centred similarity of each sample to the landmarks.
 
         Returns
         -------
-        mean : array or DataFrame (n, D)
+        mean : array or DataFrame (n, D); labels are (n,), or a Series
         std : likewise, only with ``return_std``: noise and all uncertainty of z and w
         """
-        check_is_fitted(self)
-        self._check_view(view)
-        others = {n: t for n, t in data.items() if n != view} if isinstance(data, Mapping) else data
-        if isinstance(others, dict) and not others:
-            raise DataError(
-                f"Expected at least one view other than {view!r} to predict it from; "
-                f"use reconstruct to explain a view by itself."
-            )
-        return self._predict(*self._read(others), view, return_std)
+        return self._predict(self._others(data, view), view, return_std)
+
+    def predict_proba(self, data: Mapping[str, Any], view: str) -> Any:
+        """Probabilities of a binary or categorical view of new samples from any other views.
+
+        All uncertainty of z and w is integrated out.
+
+        Returns
+        -------
+        array or DataFrame : (n, D) probabilities of a one for each column of a binary view;
+            (n, C) for a categorical one, the classes in the order of ``classes_[view]``
+        """
+        given, fitted = self._others(data, view), self.views_[view]
+        with _explained(view, fitted, "probabilities", "predict or predict_quantiles"):
+            (p,) = given.of_view(view, fitted.layer.probability)
+        return labelled(p, given.samples.names, fitted.outputs)
+
+    def predict_quantiles(
+        self, data: Mapping[str, Any], view: str, quantiles: Sequence[float]
+    ) -> list[Any]:
+        """Values that a view of new samples does not exceed with the given probabilities.
+
+        Returns one array or DataFrame (n, D) for each quantile, so that
+        ``low, high = model.predict_quantiles(data, "y", [0.05, 0.95])`` are 90 % intervals.
+        """
+        wanted = np.atleast_1d(np.asarray(quantiles, dtype=float))
+        if not ((wanted > 0) & (wanted < 1)).all():
+            raise DataError(f"Expected quantiles between 0 and 1 but got {quantiles!r}.")
+        given, fitted = self._others(data, view), self.views_[view]
+        with _explained(view, fitted, "quantiles", "predict_proba"):
+            tables = given.of_view(view, *(partial(fitted.layer.quantile, p=p) for p in wanted))
+        return [labelled(table, given.samples.names, fitted.outputs) for table in tables]
 
     def reconstruct(
         self, data: Mapping[str, Any], view: str | None = None, return_std: bool = False
@@ -265,35 +278,41 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
         Returns a dict of name → what `predict` would return, or that alone for a named `view`.
         """
-        tables, samples = self._read(data)
+        given = self._given(data)
         if view is not None:
             self._check_view(view)
-            return self._predict(tables, samples, view, return_std)
-        return {name: self._predict(tables, samples, name, return_std) for name in self.views_}
+            return self._predict(given, view, return_std)
+        return {name: self._predict(given, name, return_std) for name in self.views_}
 
     def weights(self, view: str) -> Any:
-        """⟨W⟩ of a view (D, K): what one unit of each factor adds, in the user's units."""
+        """⟨W⟩ of a view (D, K): what one unit of each factor adds.
+
+        In the user's units for real views, to the logarithm for positive ones, to the η of the
+        likelihood for the others.
+        """
         check_is_fitted(self)
         self._check_view(view)
-        fitted, q = self.views_[view], self._posterior(view).weights
-        values = fitted.encoder.decode_std(np.ones(len(q.mean)))[:, None] * q.mean
-        return labelled(values, fitted.outputs, self.factor_names_)
+        fitted = self.views_[view]
+        mean = self.posterior_[list(self.views_).index(view)].weights.mean
+        if isinstance(fitted.layer, Gaussian):
+            mean = fitted.layer.scaling.decode_std(mean.T).T
+        return labelled(mean, fitted.outputs, self.factor_names_)
 
     def impute(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """The tables with their holes filled, for all samples of all tables.
 
-        Observed values are returned as they are. A kernelized view explains similarities, not
-        columns: its holes stay.
+        Observed values are returned as they are, in the types they came in where these can hold
+        the result. A count is filled with its median, a label with the likeliest class. A
+        kernelized view explains similarities, not columns: its holes stay.
         """
-        tables, samples = self._read(data)
-        filled = {}
-        for name, table in tables.items():
-            values = samples.spread(table)
+        given, filled = self._given(data), {}
+        for name, table in given.tables.items():
+            values, fitted = given.samples.spread(table), self.views_[name]
             holes = np.isnan(values)
-            if isinstance(self.views_[name].encoder, Scaling) and holes.any():
-                prediction = np.asarray(self._predict(tables, samples, name, False))
+            if fitted.likelihood is not None and holes.any():
+                (prediction,) = given.of_view(name, fitted.likelihood.fill)
                 values[holes] = prediction[holes]
-            filled[name] = labelled(values, samples.names, table.columns)
+            filled[name] = restored(values, table, given.samples.names)
         return filled
 
     def score(self, data: Mapping[str, Any], y: None = None) -> float:  # noqa: ARG002
@@ -305,21 +324,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def score_samples(self, data: Mapping[str, Any]) -> Array:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
-        tables, samples = self._read(data)
-        scores = np.zeros(samples.n)
-        encoded = self._encoder(tables, samples)
-        for where, q in self._project(tables, samples):
-            trace = np.trace(q.covariance, axis1=1, axis2=2) - q.logdet
-            kl = trace[q.patterns.label] + (q.mean**2).sum(axis=1) - self.n_factors_
-            scores[where] = -0.5 * kl
-            for name, values in encoded(where).items():
-                scores[where] += self._log_likelihood(name, values, q)
-        return scores
+        return self._given(data).scores()
 
     # ------------------------------------------------------------ machinery of use
-
-    def _posterior(self, name: str) -> ViewPosterior:
-        return self.posterior_[list(self.views_).index(name)]
 
     def _check_view(self, view: str) -> None:
         if view not in self.views_:
@@ -327,96 +334,44 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 f"Unknown view {view!r}; this model has {', '.join(map(repr, self.views_))}."
             )
 
-    def _read(self, data: Any) -> tuple[dict[str, Table], Samples]:
+    def _given(self, data: Any) -> Prediction:
+        """The model applied to data."""
         check_is_fitted(self)
-        tables = read_data(data, self.views_)
+        tables = read_data(data, self.views_, labels=self.classes_)
         tables = {n: v.check(tables[n]) for n, v in self.views_.items() if n in tables}
-        return tables, align(tables)
+        return Prediction(self.views_, self.posterior_, tables, align(tables))
 
-    def _encoder(self, tables: Mapping[str, Table], samples: Samples) -> Any:
-        spread = {name: samples.spread(table) for name, table in tables.items()}
+    def _others(self, data: Any, view: str) -> Prediction:
+        """The model applied to the views other than the one that is asked for."""
+        check_is_fitted(self)
+        self._check_view(view)
+        others = {n: t for n, t in data.items() if n != view} if isinstance(data, Mapping) else data
+        if isinstance(others, dict) and not others:
+            raise DataError(
+                f"Expected at least one view other than {view!r} to predict it from; "
+                f"use reconstruct to explain a view by itself."
+            )
+        return self._given(others)
 
-        def encoded(where: slice) -> dict[str, Array]:
-            return {n: self.views_[n].encoder.encode(y[where]) for n, y in spread.items()}
+    def _predict(self, given: Prediction, view: str, return_std: bool) -> Any:
+        fitted, names = self.views_[view], given.samples.names
+        if not return_std:
+            by_mean = fitted.layer.predicts_by_mean
+            (values,) = given.of_view(view, fitted.layer.predict, by_mean=by_mean)
+            return decoded(values, fitted.outputs, fitted.classes, fitted.dtype, names)
+        with _explained(view, fitted, "standard deviation", "predict_proba"):
+            mean, std = given.of_view(view, fitted.layer.predict, fitted.layer.std)
+        return labelled(mean, names, fitted.outputs), labelled(std, names, fitted.outputs)
 
-        return encoded
 
-    def _project(
-        self, tables: Mapping[str, Table], samples: Samples
-    ) -> Iterator[tuple[slice, Latent]]:
-        """q(z) of the samples, batch by batch."""
-        encoded = self._encoder(tables, samples)
-        state = tuple(self._posterior(name) for name in tables)
-        for start in range(0, samples.n, _ROWS_AT_A_TIME):
-            where = slice(start, min(start + _ROWS_AT_A_TIME, samples.n))
-            rows = Rows.stack([Observations.from_values(y) for y in encoded(where).values()])
-            e = evidence(state, tuple(view.columns for view in rows.views))
-            for within, block in rows.blocks(self.n_factors_):
-                yield (
-                    slice(start + within.start, start + within.stop),
-                    local_step(block, e),
-                )
-
-    def _predict(
-        self, tables: Mapping[str, Table], samples: Samples, view: str, return_std: bool
-    ) -> Any:
-        q_view, fitted = self._posterior(view), self.views_[view]
-        mean = np.empty((samples.n, q_view.n_columns))
-        std = np.empty_like(mean) if return_std else None
-        noise = np.broadcast_to(q_view.tau.mean_inverse, (q_view.n_columns,))
-        novelty = self._novelty(tables, samples, view) if return_std else None
-        for where, q in self._project(tables, samples):
-            if std is None or novelty is None:
-                mean[where] = q.mean @ q_view.weights.mean.T + q_view.weights.bias
-            else:
-                mean[where], variance = linear_predictor(q, q_view.weights)
-                std[where] = np.sqrt(variance + noise + novelty(where, q)[:, None])
-        predicted = labelled(fitted.encoder.decode(mean), samples.names, fitted.outputs)
-        if std is None:
-            return predicted
-        return predicted, labelled(fitted.encoder.decode_std(std), samples.names, fitted.outputs)
-
-    def _novelty(
-        self, tables: Mapping[str, Table], samples: Samples, view: str
-    ) -> Callable[[slice, Latent], Array]:
-        """Prior variance of an output in directions of new samples that no factor spans.
-
-        z sees of a new sample only what it shares with the landmarks. The spectral prior of the
-        output gives the sample a variance ∝ k(x, x), of which the factors carry Σ_k ⟨z_k²⟩/α_k; a
-        Gaussian process keeps the rest as uncertainty, and so does this.
-        """
-        posterior = self._posterior(view)
-        if posterior.energy is None:
-            return lambda _, q: np.zeros(len(q.mean))
-        inputs = {n: v for n, v in self.views_.items() if not v.role.output}
-        strength = {n: energy(self._posterior(n), v.role).sum() for n, v in inputs.items()}
-        total = max(sum(strength.values()), np.finfo(float).tiny)
-        share = {n: s / total for n, s in strength.items()}
-        known = {
-            n: (samples.spread(t), self.views_[n].encoder) for n, t in tables.items() if n in inputs
-        }
-        variance = 1.0 / posterior.alpha.mean
-
-        def novelty(where: slice, q: Latent) -> Array:
-            diagonal = np.diagonal(q.covariance, axis1=1, axis2=2)[q.patterns.label]
-            carried = (q.mean**2 + diagonal) @ variance
-            missing = np.zeros(len(carried))
-            for name, (values, encoder) in known.items():
-                if isinstance(encoder, KernelMap):
-                    expected = variance.sum() * encoder.self_similarity(values[where])
-                    missing += share[name] * np.nan_to_num(expected - carried)
-            return np.maximum(missing, 0.0)
-
-        return novelty
-
-    def _log_likelihood(self, name: str, values: Array, q: Latent) -> Array:
-        """E log p(y_n | z_n) of each row, missing entries left out."""
-        view = self._posterior(name)
-        mean, variance = linear_predictor(q, view.weights)
-        log_tau = np.broadcast_to(view.tau.mean_log, (view.n_columns,))
-        units = np.log(self.views_[name].encoder.decode_std(np.ones(view.n_columns)))
-        terms = log_tau - _LOG_2PI - view.precision * ((values - mean) ** 2 + variance)
-        return np.asarray(np.nansum(0.5 * terms - units, axis=1))
+@contextmanager
+def _explained(view: str, fitted: FittedView, what: str, cure: str) -> Iterator[None]:
+    """Say in the user's words that a kind of view does not have what was asked for."""
+    try:
+        yield
+    except NotImplementedError:
+        kind = type(fitted.layer).__name__
+        raise DataError(f"View {view!r}: a {kind} view has no {what}; use {cure}.") from None
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -428,9 +383,10 @@ def _generator(random_state: Any) -> np.random.Generator:
         ) from None
 
 
-def _study(views: Mapping[str, Real], data: Any, outputs: Any) -> Study:
+def _study(views: Mapping[str, View], data: Any, outputs: Any) -> Study:
     """Read, check and align the data of a fit."""
-    tables = read_data(data, views)
+    labels = [name for name, view in views.items() if view.likelihood.reads_labels]
+    tables = read_data(data, views, labels)
     for name in views:
         if name not in tables:
             raise DataError(f"View {name!r} is declared but not in the data.")
@@ -442,6 +398,7 @@ def _study(views: Mapping[str, Real], data: Any, outputs: Any) -> Study:
         # A sample may be missing in a precomputed kernel: its row and its column.
         whole = view.kernel is not None and isinstance(as_kernel(view.kernel, name), Precomputed)
         check_observed(tables[name], each_column=not whole)
+        view.likelihood.check(tables[name])
     samples = align(tables)
     if samples.n < 2:
         raise DataError(f"Expected at least 2 samples but got {samples.n}.")

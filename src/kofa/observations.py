@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from kofa.linalg import Array, BoolArray, Groups
+from kofa.likelihoods import Likelihood
+from kofa.linalg import Array, BoolArray, Groups, IntArray
 
 _CACHE = (
     32 * 2**20
 )  # bytes of one block of rows: still in cache for the second product, yet worth threads
+_START_STEPS = 10  # towards the bias of a view alone; the sweeps do the rest
 _COVARIANCES = 4 * 2**20  # numbers in the covariances of one block, when no two rows share theirs
 
 
@@ -22,14 +24,20 @@ class Observations:
 
     Columns that are missing in the same rows form a group; `observed` (N, G) has one column per
     group. Complete data, and data where only whole rows are missing, have a single group.
+
+    A view whose likelihood is not Gaussian keeps its data in `targets`; its values are
+    pseudo-observations, which `at` places where the likelihood's bound touches.
     """
 
     values: Array
     observed: BoolArray
     columns: Groups
+    likelihood: Likelihood | None = None  # None: the values themselves are Gaussian
+    targets: Array | None = None
+    excess: float = 0.0  # Σ log-likelihood − Gaussian log-density, where the bound touches
 
     @classmethod
-    def from_values(cls, values: Array) -> Observations:
+    def from_values(cls, values: Array, likelihood: Likelihood | None = None) -> Observations:
         """Read the mask off the NaN in `values`, which this takes over and fills with zeros."""
         missing = np.isnan(values[:, :1]) if _whole_rows(values) else np.isnan(values)
         if missing.shape[1] == 1:
@@ -38,8 +46,43 @@ class Observations:
             columns = Groups.by_pattern(missing.T)
         if missing.any():
             values[np.broadcast_to(missing, values.shape)] = 0.0
-        return cls(
-            values, ~missing[:, columns.first] if missing.shape[1] > 1 else ~missing, columns
+        observed = ~missing[:, columns.first] if missing.shape[1] > 1 else ~missing
+        if likelihood is None or likelihood.curvature is None:
+            return cls(values, observed, columns)
+        return cls(values, observed, columns, likelihood, values)
+
+    @property
+    def augmented(self) -> bool:
+        """Whether the values are pseudo-observations."""
+        return self.likelihood is not None
+
+    @cached_property
+    def mask(self) -> BoolArray:
+        """Which entries are observed: (N, D), or (N, 1) where a row has all or none."""
+        return self.observed if self.columns.size == 1 else self.observed[:, self.columns.label]
+
+    def at(self, eta: Array) -> Observations:
+        """With the pseudo-observations of the bound that touches the likelihood at η (N, D)."""
+        if self.likelihood is None or self.targets is None:
+            return self
+        values, excess = self.likelihood.pseudo_observation(self.targets, eta)
+        if not self.mask.all():
+            values, excess = np.where(self.mask, values, 0.0), np.where(self.mask, excess, 0.0)
+        return replace(self, values=values, excess=float(excess.sum()))
+
+    def at_start(self) -> Observations:
+        """With the pseudo-observations of a model that has nothing but a bias."""
+        view, eta = self, np.zeros(self.values.shape[1])
+        for _ in range(_START_STEPS if self.augmented else 0):
+            view = self.at(np.broadcast_to(eta, self.values.shape))
+            eta = view.y_sum / self.n[self.columns.label]
+        return view
+
+    def take(self, where: slice | IntArray) -> Observations:
+        """Some of the rows."""
+        targets = None if self.targets is None else self.targets[where]
+        return Observations(
+            self.values[where], self.observed[where], self.columns, self.likelihood, targets
         )
 
     @cached_property
@@ -98,21 +141,27 @@ class Rows:
         ends = np.cumsum([view.columns.size for view in self.views])
         return [slice(e - v.columns.size, e) for e, v in zip(ends, self.views, strict=True)]
 
-    def blocks(self, n_factors: int, rows: int | None = None) -> Iterator[tuple[slice, Rows]]:
-        """Consecutive rows, few enough for the cache (or `rows` at a time)."""
-        if rows is None:
-            width = max(1, sum(view.values.shape[1] for view in self.views))
-            rows = max(256, _CACHE // (8 * width))
-            covariances = max(1, _COVARIANCES // max(1, n_factors**2))
-            if self.labels.size > covariances:
-                rows = min(rows, covariances)
+    @property
+    def augmented(self) -> bool:
+        """Whether some view holds pseudo-observations."""
+        return any(view.augmented for view in self.views)
+
+    def block_size(self, n_factors: int) -> int:
+        """So many rows at a time still fit the cache."""
+        width = max(1, sum(view.values.shape[1] for view in self.views))
+        rows = max(256, int(_CACHE // (8 * width)))
+        covariances = max(1, int(_COVARIANCES // max(1, n_factors**2)))
+        return min(rows, covariances) if self.labels.size > covariances else rows
+
+    def blocks(self, rows: int) -> Iterator[tuple[slice, Rows]]:
+        """Consecutive rows, so many at a time."""
         for start in range(0, self.n_samples, rows):
             where = slice(start, min(start + rows, self.n_samples))
             yield where, self.take(where)
 
     def take(self, where: slice) -> Rows:
         """The rows of one slice, with the patterns that occur in it."""
-        views = [Observations(v.values[where], v.observed[where], v.columns) for v in self.views]
+        views = [view.take(where) for view in self.views]
         label = self.labels.label[where]
         if self.labels.size == 1:
             return Rows(tuple(views), self.patterns, Groups(label, 1))

@@ -31,8 +31,9 @@ class Gamma:
         """⟨1/x⟩ = rate / (shape − 1): for a precision, the expected variance."""
         return self.rate / np.maximum(self.shape - 1.0, 0.5 * self.shape)
 
-    def kl(self, prior: Gamma) -> float:
+    def kl(self, prior: Precision) -> float:
         """Σ KL(self ‖ prior)."""
+        assert isinstance(prior, Gamma)
         terms = (
             (self.shape - prior.shape) * digamma(self.shape)
             - gammaln(self.shape)
@@ -41,6 +42,35 @@ class Gamma:
             + self.mean * (prior.rate - self.rate)
         )
         return float(np.broadcast_to(terms, self.rate.shape).sum())
+
+    def take(self, index: IntArray) -> Gamma:
+        """Some of the elements."""
+        return Gamma(self.shape, self.rate[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A precision that is not learnt, where a Gamma could stand."""
+
+    mean: Array
+
+    @property
+    def mean_log(self) -> Array:
+        return np.log(self.mean)
+
+    @property
+    def mean_inverse(self) -> Array:
+        return 1.0 / self.mean
+
+    def kl(self, prior: Precision) -> float:  # noqa: ARG002
+        return 0.0
+
+    def take(self, index: IntArray) -> Known:
+        """Some of the elements."""
+        return Known(self.mean[index])
+
+
+Precision = Gamma | Known
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +106,10 @@ class Weights:
         """⟨b_d⟩: (D,)."""
         bias: Array = self.y_mean - (self.mean * self.z_mean[self.columns.label]).sum(1)
         return bias
+
+    def predict(self, Z: Array) -> Array:
+        """⟨w_d⟩·z_n + ⟨b_d⟩ of known samples: (N, D)."""
+        return np.asarray(Z @ self.mean.T + self.bias)
 
     @property
     def logdet(self) -> float:
@@ -119,12 +153,12 @@ class ViewPosterior:
     """All global factors of q that belong to one view, and the priors they answer to."""
 
     weights: Weights
-    alpha: Gamma  # (K,)
+    alpha: Precision  # (K,)
     gamma: Gamma | None  # (D,), None for ⟨γ⟩ ≡ 1
-    tau: Gamma  # (D,), or (1,) for one noise for the view
-    alpha_prior: Gamma  # (K,)
+    tau: Precision  # (D,), or (1,) for one noise for the view
+    alpha_prior: Precision  # (K,)
     gamma_prior: Gamma
-    tau_prior: Gamma  # like tau
+    tau_prior: Precision  # like tau
     energy: Array | None = None  # (K,), the spectral prior of an output: ⟨α_k⟩ ∝ 1/energy_k
 
     @property
@@ -151,8 +185,8 @@ class ViewPosterior:
         return replace(
             self,
             weights=self.weights.keep(factors),
-            alpha=Gamma(self.alpha.shape, self.alpha.rate[factors]),
-            alpha_prior=Gamma(self.alpha_prior.shape, self.alpha_prior.rate[factors]),
+            alpha=self.alpha.take(factors),
+            alpha_prior=self.alpha_prior.take(factors),
             energy=None if self.energy is None else self.energy[factors],
         )
 

@@ -31,6 +31,7 @@ class Term:
     def of(cls, view: ViewPosterior) -> Term:
         Q = view.weights.outer(view.column_precision, view.weights.columns).sum(axis=0)
         prior = view.alpha_prior
+        assert isinstance(prior, Gamma)  # a model with fixed precisions is not rotated
         return cls(Q, view.n_columns, float(prior.shape) + 0.5 * view.n_columns, prior.rate)
 
 
@@ -87,14 +88,17 @@ def _curvature(S: Array, n_samples: float, terms: Sequence[Term]) -> Array:
     return curvature
 
 
-def rotate(state: State, stats: Statistics, max_iter: int = 100) -> State:
-    """The global factors after the best translation and rotation of the latent space."""
+def rotate(
+    state: State, stats: Statistics, max_iter: int = 100
+) -> tuple[State, tuple[Array, Array]]:
+    """The global factors after the best z ← R (z − shift), and that R and shift."""
     shift = stats.z_sum / stats.n_samples
     S = stats.S - stats.n_samples * np.outer(shift, shift)
     terms = [Term.of(view) for view in state]
     R = best_rotation(S, stats.n_samples, terms, max_iter)
     V = np.asarray(np.linalg.inv(R), dtype=float)
-    return tuple(_rotate_view(v, t, R, V, shift) for v, t in zip(state, terms, strict=True))
+    rotated = (_rotate_view(v, t, R, V, shift) for v, t in zip(state, terms, strict=True))
+    return tuple(rotated), (R, shift)
 
 
 def _rotate_view(view: ViewPosterior, t: Term, R: Array, V: Array, shift: Array) -> ViewPosterior:
@@ -103,5 +107,5 @@ def _rotate_view(view: ViewPosterior, t: Term, R: Array, V: Array, shift: Array)
     return replace(
         view,
         weights=view.weights.transform(V, R, shift),
-        alpha=Gamma(view.alpha.shape, rate),
+        alpha=Gamma(np.array(t.shape), rate),
     )

@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from kofa.linalg import Array
 
+Unit = Literal["value", "log", "log1p"]
+_TRANSFORMS: dict[Unit, Callable[[Array], Array]] = {
+    "value": lambda values: values,
+    "log": np.log,
+    "log1p": np.log1p,
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """encoded = (value − centre) / spread, by column."""
+    """encoded = (value − centre) / spread, by column, of the values or of their logarithms."""
 
     centre: Array  # (D,)
     spread: Array  # (D,)
+    unit: Unit = "value"
 
     @classmethod
-    def identity(cls, n_columns: int) -> Scaling:
-        return cls(np.zeros(n_columns), np.ones(n_columns))
+    def identity(cls, n_columns: int, unit: Unit = "value") -> Scaling:
+        return cls(np.zeros(n_columns), np.ones(n_columns), unit)
 
     @classmethod
-    def fit(cls, values: Array, by_column: bool = True) -> Scaling:
+    def fit(cls, values: Array, by_column: bool = True, unit: Unit = "value") -> Scaling:
         """Observed mean and standard deviation of each column, or one spread for all.
 
         A constant column has no spread to divide by: it becomes zero.
         """
+        values = _TRANSFORMS[unit](values)
         observed = ~np.isnan(values)
         n = np.maximum(observed.sum(axis=0), 1)
         size = np.nanmax(np.abs(values), axis=0, initial=0.0, where=observed)
-        unit = np.where(size > 0, size, 1.0)  # sums of squares neither overflow nor vanish
-        centre = np.where(observed, values / unit, 0.0).sum(axis=0) / n * unit
-        centred = np.where(observed, (values - centre) / unit, 0.0)
+        size_or_one = np.where(size > 0, size, 1.0)  # sums of squares neither overflow nor vanish
+        centre = np.where(observed, values / size_or_one, 0.0).sum(axis=0) / n * size_or_one
+        centred = np.where(observed, (values - centre) / size_or_one, 0.0)
         spread = np.sqrt((centred**2).sum(axis=0) / n)
-        spread = np.where(spread > 1e-13, spread, 0.0) * unit
+        spread = np.where(spread > 1e-13, spread, 0.0) * size_or_one
         if not by_column:
             largest = max(float(spread.max()), np.finfo(float).tiny)
             common = np.sqrt(np.average((spread / largest) ** 2, weights=n)) * largest
             spread = np.full_like(spread, common)
-        return cls(centre, np.where(spread > 0, spread, 1.0))
+        return cls(centre, np.where(spread > 0, spread, 1.0), unit)
 
     def encode(self, values: Array) -> Array:
-        encoded: Array = (values - self.centre) / self.spread
+        encoded: Array = (_TRANSFORMS[self.unit](values) - self.centre) / self.spread
         return encoded
 
     def decode(self, encoded: Array) -> Array:
+        """Back to the unit: for a logarithm, the logarithm."""
         return encoded * self.spread + self.centre
 
     def decode_std(self, std: Array) -> Array:

@@ -20,9 +20,12 @@ from kofa.linalg import (
     unpack,
 )
 from kofa.observations import Observations, Rows
-from kofa.posterior import Gamma, State, ViewPosterior, Weights
+from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
 
 _AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
+_MOST_ROUNDS = 2000  # of a row that is projected by itself
+_LEAST_CONTRAST = -0.75  # of a variance that is added to one
+_SETTLED = 1e-10  # a factor that moves by less stands still; their prior spread is 1
 
 # ---------------------------------------------------------------- local step
 
@@ -80,21 +83,81 @@ class Latent:
     patterns: Groups
 
 
+def augment(rows: Rows, state: State, Z: Array) -> Rows:
+    """Let the bounds of non-Gaussian views touch at the current ⟨w_d⟩·z_n + ⟨b_d⟩."""
+    if not rows.augmented:
+        return rows
+    views = [
+        view.at(q.weights.predict(Z)) if view.augmented else view
+        for view, q in zip(rows.views, state, strict=True)
+    ]
+    return replace(rows, views=tuple(views))
+
+
 def local_step(rows: Rows, e: Evidence) -> Latent:
-    """q(z_n) of every row, in closed form."""
+    """q(z_n) of every row given its pseudo-observations, in closed form."""
     k = e.n_factors
     # Σ_n^-1 = I + Σ_{d observed} G_d, once per pattern; its offset in the same product
     total = rows.patterns.astype(float) @ np.concatenate([e.precision, e.offset], axis=1)
     covariance, logdet_precision = inverse_and_logdet(np.eye(k) + unpack(total[:, :-k], k))
     # m_n = Σ_n Σ_{d observed} [ τ_d (y_nd − ȳ_d) ⟨w_d⟩ + G_d z̄_d ]
-    h = total[rows.labels.label, -k:]
-    for view, loading in zip(rows.views, e.loadings, strict=True):
-        h += view.values @ loading
+    h = total[rows.labels.label, -k:] + _pull(rows, e, augmented=False)
+    h += _pull(rows, e, augmented=True)
     return Latent(rows.labels.matmul(h, covariance), covariance, -logdet_precision, rows.labels)
 
 
-def linear_predictor(q: Latent, w: Weights) -> tuple[Array, Array]:
-    """Mean and variance of w_d·z_n + b_d under q, each (N, D)."""
+def _pull(rows: Rows, e: Evidence, augmented: bool) -> Array:
+    """Σ_d τ_d y_nd ⟨w_d⟩ over the views that hold pseudo-observations, or over the others."""
+    h = np.zeros((rows.n_samples, e.n_factors))
+    for view, loading in zip(rows.views, e.loadings, strict=True):
+        if view.augmented == augmented:
+            h += view.values @ loading
+    return h
+
+
+def settle(rows: Rows, state: State, e: Evidence) -> Latent:
+    """q(z_n) of every row by itself: pseudo-observations and local step until both stand still.
+
+    Each round is a step of steepest ascent in the metric of Σ_n^-1, so that Nesterov's momentum
+    applies (restarted where it points backwards). Rows stop one by one: none waits for, nor
+    depends on, the others in its batch.
+    """
+    k = e.n_factors
+    q = local_step(augment(rows, state, np.zeros((rows.n_samples, k))), e)
+    if not rows.augmented:
+        return q
+    constant = local_step(_without_values(rows), e).mean
+    Z, ahead = q.mean, q.mean
+    age, active = np.zeros(rows.n_samples), np.ones(rows.n_samples, dtype=bool)
+    for _ in range(_MOST_ROUNDS):
+        pull = _pull(augment(rows, state, ahead), e, augmented=True)
+        found = constant + rows.labels.matmul(pull, q.covariance)
+        found[~active] = Z[~active]
+        backwards = ((ahead - found) * (found - Z)).sum(axis=1) > 0
+        age = np.where(backwards, 0.0, age + 1.0)
+        active &= np.abs(found - ahead).max(axis=1) > _SETTLED
+        ahead = found + (age / (age + 3.0) * active)[:, None] * (found - Z)
+        Z = found
+        if not active.any():
+            break
+    return replace(q, mean=Z)
+
+
+def _without_values(rows: Rows) -> Rows:
+    """The same rows with the pseudo-observations at zero."""
+    views = [
+        replace(view, values=np.zeros_like(view.values)) if view.augmented else view
+        for view in rows.views
+    ]
+    return replace(rows, views=tuple(views))
+
+
+def linear_predictor(q: Latent, w: Weights, competing: bool = False) -> tuple[Array, Array]:
+    """Mean and variance of w_d·z_n + b_d under q, each (N, D).
+
+    Through z the columns vary together. Where they compete, only their differences count: then
+    the variances are those of independent columns that differ in the same way (`_contrasts`).
+    """
     mean = np.empty((len(q.mean), len(w.mean)))
     variance = np.empty_like(mean)
     pattern = q.patterns.label
@@ -104,7 +167,7 @@ def linear_predictor(q: Latent, w: Weights) -> tuple[Array, Array]:
         mean[:, members] = w.y_mean[members] + away @ W.T
         # var = var(b|w) + w̄ᵀ Σ_n w̄ + (m − z̄)ᵀ Σ_w (m − z̄) + tr(Σ_w Σ_n)
         along = (away @ B) ** 2 + quadratic_diagonals(B, q.covariance)[pattern]
-        of_z = _variances_along(W, q.covariance)[pattern]
+        of_z = (_contrasts if competing else _variances_along)(W, q.covariance)[pattern]
         variance[:, members] = w.bias_variance[members] + of_z + along @ scales.T
     return mean, variance
 
@@ -114,6 +177,22 @@ def _variances_along(W: Array, covariances: Array) -> Array:
     if len(W) * len(covariances) * W.shape[1] < _AT_ONCE:
         return np.asarray(((W @ covariances) * W).sum(axis=-1))
     return np.stack([((W @ covariance) * W).sum(axis=1) for covariance in covariances])
+
+
+def _contrasts(W: Array, covariances: Array) -> Array:
+    """a_d with a_i + a_j ≈ var((w_i − w_j)·z) for all pairs, by least squares: (P, D).
+
+    Exact for two columns and for three.
+    """
+    n = len(W)
+    along = W @ covariances  # (P, D, K)
+    own = (along * W).sum(axis=-1)
+    # Σ_j var((w_i − w_j)·z)
+    total = n * own + own.sum(axis=1, keepdims=True) - 2.0 * along @ W.sum(axis=0)
+    if n == 2:
+        return np.asarray(0.5 * total)
+    mean = total.sum(axis=1, keepdims=True) / (2.0 * (n - 1))
+    return np.asarray(np.maximum((total - mean) / (n - 2), _LEAST_CONTRAST))
 
 
 # ---------------------------------------------------------------- sufficient statistics
@@ -130,6 +209,9 @@ class Statistics:
     z_group: Array  # (G, K): Σ ⟨z⟩ over the samples that have the column group
     S_group: Array  # (G, K(K+1)/2), packed: Σ ⟨z zᵀ⟩ likewise
     R: tuple[Array, ...]  # per view (D, K): Σ y_n ⟨z_n⟩ᵀ over observed entries
+    y_sum: tuple[Array, ...]  # per view (D,)
+    y_square: tuple[Array, ...]  # per view (D,): Σ y²
+    excess: Array  # (M,): Σ log-likelihood − Gaussian log-density of the pseudo-observations
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(
@@ -139,8 +221,15 @@ class Statistics:
             self.logdet + other.logdet,
             self.z_group + other.z_group,
             self.S_group + other.S_group,
-            tuple(a + b for a, b in zip(self.R, other.R, strict=True)),
+            _add(self.R, other.R),
+            _add(self.y_sum, other.y_sum),
+            _add(self.y_square, other.y_square),
+            self.excess + other.excess,
         )
+
+
+def _add(left: tuple[Array, ...], right: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
 def statistics(rows: Rows, q: Latent) -> Statistics:
@@ -162,6 +251,9 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
         z_group=by_group[:, -k:],
         S_group=by_group[:, :-k],
         R=tuple(view.values.T @ q.mean for view in rows.views),
+        y_sum=tuple(view.y_sum for view in rows.views),
+        y_square=tuple(view.y_square for view in rows.views),
+        excess=np.array([view.excess for view in rows.views]),
     )
 
 
@@ -176,6 +268,7 @@ class ViewStatistics:
     z_mean: Array  # (G, K)
     S: Array  # (G, K, K): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
     R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
+    excess: float
 
     @property
     def n_column(self) -> Array:
@@ -186,19 +279,19 @@ class ViewStatistics:
 def centred(stats: Statistics, rows: Rows) -> tuple[ViewStatistics, ...]:
     """S_c = S − n z̄ z̄ᵀ and R_c = R − n ȳ z̄ᵀ of every view."""
     return tuple(
-        _centred_view(data, stats.z_group[groups], stats.S_group[groups], R)
-        for data, groups, R in zip(rows.views, rows.groups, stats.R, strict=True)
+        _centred_view(stats, m, data, groups)
+        for m, (data, groups) in enumerate(zip(rows.views, rows.groups, strict=True))
     )
 
 
-def _centred_view(data: Observations, z_sum: Array, S: Array, R: Array) -> ViewStatistics:
-    n, columns = data.n, data.columns
-    z_mean = z_sum / n[:, None]
-    y_mean = data.y_sum / n[columns.label]
-    y_square = data.y_square - data.y_sum * y_mean
-    S_c = unpack(S - n[:, None] * pack_outer(z_mean), z_mean.shape[1])
-    R_c = R - data.y_sum[:, None] * z_mean[columns.label]
-    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S_c, R_c)
+def _centred_view(stats: Statistics, m: int, data: Observations, groups: slice) -> ViewStatistics:
+    n, columns, y_sum = data.n, data.columns, stats.y_sum[m]
+    z_mean = stats.z_group[groups] / n[:, None]
+    y_mean = y_sum / n[columns.label]
+    y_square = stats.y_square[m] - y_sum * y_mean
+    S = unpack(stats.S_group[groups] - n[:, None] * pack_outer(z_mean), z_mean.shape[1])
+    R = stats.R[m] - y_sum[:, None] * z_mean[columns.label]
+    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, R, float(stats.excess[m]))
 
 
 # ---------------------------------------------------------------- global step
@@ -249,8 +342,10 @@ def expected_residual(q: Weights, s: ViewStatistics) -> Array:
     return np.asarray(np.maximum(residual, 0.0) + s.n_column * q.bias_variance)
 
 
-def update_tau(view: ViewPosterior, q: Weights, s: ViewStatistics) -> Gamma:
+def update_tau(view: ViewPosterior, q: Weights, s: ViewStatistics) -> Precision:
     """a = a0 + n/2, b = b0 + ½ E‖y − Wz − b‖², summed over the columns that share τ."""
+    if isinstance(view.tau, Known) or isinstance(view.tau_prior, Known):
+        return view.tau
     n, residual = s.n_column, expected_residual(q, s)
     if view.tau.rate.size == 1:
         n, residual = n.sum(keepdims=True), residual.sum(keepdims=True)
@@ -258,8 +353,10 @@ def update_tau(view: ViewPosterior, q: Weights, s: ViewStatistics) -> Gamma:
     return Gamma(prior.shape + 0.5 * n, prior.rate + 0.5 * residual)
 
 
-def update_alpha(prior: Gamma, q: Weights, gamma: Array) -> Gamma:
+def update_alpha(prior: Precision, q: Weights, gamma: Array) -> Precision:
     """a = a0 + D/2, b = b0 + ½ Σ_d ⟨γ_d⟩⟨w_dk²⟩."""
+    if isinstance(prior, Known):
+        return prior
     return Gamma(prior.shape + 0.5 * len(gamma), prior.rate + 0.5 * gamma @ q.square)
 
 
@@ -268,9 +365,9 @@ def update_gamma(prior: Gamma, q: Weights, alpha: Array) -> Gamma:
     return Gamma(prior.shape + 0.5 * len(alpha), prior.rate + 0.5 * q.square @ alpha)
 
 
-def update_alpha_prior(view: ViewPosterior) -> Gamma:
+def update_alpha_prior(view: ViewPosterior) -> Precision:
     """The scale c of a spectral prior Gamma(ν/2, ν energy_k / 2c): c = mean of ⟨α_k⟩ energy_k."""
-    if view.energy is None:
+    if view.energy is None or isinstance(view.alpha_prior, Known):
         return view.alpha_prior
     c = float(np.mean(view.alpha.mean * view.energy))
     shape = view.alpha_prior.shape

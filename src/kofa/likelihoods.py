@@ -1,0 +1,441 @@
+"""The kinds of observation: how values enter the Gaussian layer, and how they come out of it.
+
+The core only ever sees a Gaussian layer y_nd ~ N(η_nd, 1/τ_d) with η = w_d·z_n + b_d. Real and
+positive values enter it as they are (on some scale), with a noise that is learnt. Every other
+kind is a log-likelihood g(t, η) whose curvature is nowhere above a known κ_d. The parabola that
+touches g at the current η and has this curvature lies below g everywhere,
+
+    g(t, f) ≥ g(t, η) + g′(t, η) (f − η) − ½ κ (f − η)²,
+
+and it is, up to a constant, the log-density of a Gaussian pseudo-observation y = η + g′(t, η)/κ of
+precision κ. That is all inference needs. (For probit links the parabola is the bound of the
+truncated normal, mean and all; for counts it is that of Seeger & Bouchard 2012.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import erfcx, expit, gammaln, log_expit, log_ndtr, ndtr, ndtri, pdtr
+
+from kofa.errors import DataError
+from kofa.linalg import Array, BoolArray
+from kofa.scaling import Scaling, Unit
+from kofa.tables import Table
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+_NODES = 24  # of a quadrature: errors below 1e-8 (tests/test_likelihoods.py)
+_AT_ONCE = 2**20  # numbers in a temporary
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """One kind of observation, with all that fit resolved from the data.
+
+    A new kind says how to encode and check its values, its log-likelihood with slope and
+    curvature, and what it predicts. Everything else follows.
+    """
+
+    reads_labels: ClassVar[bool] = False  # of any type, in one column
+    competing: ClassVar[bool] = False  # the columns are alternatives: only differences count
+    unit: ClassVar[Unit] = "value"  # in which a kernel compares samples
+    predicts_by_mean: ClassVar[bool] = False  # `predict` does not use the variance
+
+    # ---- encode and validate
+
+    @classmethod
+    def check(cls, table: Table) -> None:
+        """Raise where a value cannot be of this kind; name the view, the column and the cure."""
+
+    @classmethod
+    def resolve(cls, table: Table, by_column: bool = True) -> Self:
+        """The likelihood with everything that depends on the data fixed."""
+        raise NotImplementedError
+
+    def encode(self, values: Array) -> Array:
+        """Targets (n, D) from a table's values, NaN where missing."""
+        return values
+
+    # ---- the Gaussian layer
+
+    @property
+    def curvature(self) -> Array | None:
+        """κ_d of each column, the most that −∂²g/∂η² can be; None where the noise is learnt."""
+        raise NotImplementedError
+
+    def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
+        """g(t, η) and its slope in η, each (n, D)."""
+        raise NotImplementedError
+
+    def pseudo_observation(self, targets: Array, eta: Array) -> tuple[Array, Array]:
+        """y = η + g′/κ, and by how much g exceeds log N(y | η, 1/κ): each (n, D)."""
+        kappa = self.curvature
+        assert kappa is not None
+        value, slope = self.tangent(targets, eta)
+        excess = value + 0.5 * slope**2 / kappa + 0.5 * (_LOG_2PI - np.log(kappa))
+        return eta + slope / kappa, excess
+
+    # ---- predictive, for η ~ N(mean, variance); variance includes any learnt noise
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        """The value to expect."""
+        raise NotImplementedError
+
+    def std(self, mean: Array, variance: Array) -> Array:
+        """Standard deviation of the value."""
+        raise NotImplementedError
+
+    def quantile(self, mean: Array, variance: Array, p: float) -> Array:
+        """The value that is not exceeded with probability p."""
+        raise NotImplementedError
+
+    def probability(self, mean: Array, variance: Array) -> Array:
+        """Probability of a one, or of each class."""
+        raise NotImplementedError
+
+    def fill(self, mean: Array, variance: Array) -> Array:
+        """The value that stands in for a missing one: one that could have been observed."""
+        return self.predict(mean, variance)
+
+
+# ---------------------------------------------------------------- real and positive values
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Likelihood):
+    """y ~ N(η, 1/τ) on the scale of the columns, τ learnt."""
+
+    predicts_by_mean: ClassVar[bool] = True
+    scaling: Scaling
+
+    @classmethod
+    def resolve(cls, table: Table, by_column: bool = True) -> Self:
+        return cls(Scaling.fit(table.values, by_column, cls.unit))
+
+    def encode(self, values: Array) -> Array:
+        return self.scaling.encode(values)
+
+    @property
+    def curvature(self) -> None:
+        return None
+
+    def _decode(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        return self.scaling.decode(mean), variance * self.scaling.spread**2
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        return self._decode(mean, variance)[0]
+
+    def std(self, mean: Array, variance: Array) -> Array:
+        return np.sqrt(self._decode(mean, variance)[1])
+
+    def quantile(self, mean: Array, variance: Array, p: float) -> Array:
+        mean, variance = self._decode(mean, variance)
+        return np.asarray(mean + ndtri(p) * np.sqrt(variance))
+
+    def log_unit(self, values: Array) -> Array:  # noqa: ARG002
+        """log |d encoded / d value|, by column or by entry."""
+        return -np.log(self.scaling.spread)
+
+
+@dataclass(frozen=True, eq=False)
+class LogNormal(Gaussian):
+    """log y ~ N(η, 1/τ) on the scale of the logarithms, τ learnt."""
+
+    unit: ClassVar[Unit] = "log"
+    predicts_by_mean: ClassVar[bool] = False
+
+    @classmethod
+    def check(cls, table: Table) -> None:
+        _refuse(
+            table,
+            table.values <= 0,
+            "positive numbers",
+            "mark it as missing, add an offset, or declare the view as kofa.Real() or kofa.Count()",
+        )
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        mean, variance = self._decode(mean, variance)
+        return np.exp(mean + 0.5 * variance)
+
+    def std(self, mean: Array, variance: Array) -> Array:
+        expected = self.predict(mean, variance)
+        return np.asarray(expected * np.sqrt(np.expm1(self._decode(mean, variance)[1])))
+
+    def quantile(self, mean: Array, variance: Array, p: float) -> Array:
+        return np.exp(super().quantile(mean, variance, p))
+
+    def log_unit(self, values: Array) -> Array:
+        return super().log_unit(values) - np.log(values)
+
+
+# ---------------------------------------------------------------- ones and zeros
+
+
+@dataclass(frozen=True, eq=False)
+class Bernoulli(Likelihood):
+    """Probit: P(t = 1) = Φ(η). The truncated normal's bound has κ = 1."""
+
+    predicts_by_mean: ClassVar[bool] = True
+    n_columns: int
+
+    @classmethod
+    def check(cls, table: Table) -> None:
+        bad = (table.values != 0) & (table.values != 1) & ~np.isnan(table.values)
+        _refuse(table, bad, "0, 1 or missing", "recode it, or declare the view as another kind")
+
+    @classmethod
+    def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
+        return cls(table.values.shape[1])
+
+    @property
+    def curvature(self) -> Array:
+        return np.ones(self.n_columns)
+
+    def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
+        sign = 2.0 * targets - 1.0
+        return log_ndtr(sign * eta), sign * _inverse_mills(sign * eta)
+
+    def predict(self, mean: Array, variance: Array) -> Array:  # noqa: ARG002
+        return (mean > 0).astype(float)
+
+    def probability(self, mean: Array, variance: Array) -> Array:
+        return np.asarray(ndtr(mean / np.sqrt(1.0 + variance)))
+
+
+def _inverse_mills(x: Array) -> Array:
+    """φ(x) / Φ(x) without underflow."""
+    with np.errstate(over="ignore"):  # erfcx grows beyond all numbers where the ratio is zero
+        return np.asarray(np.sqrt(2.0 / np.pi) / erfcx(-x / np.sqrt(2.0)))
+
+
+# ---------------------------------------------------------------- classes
+
+
+@dataclass(frozen=True, eq=False)
+class Multinomial(Likelihood):
+    """Multinomial probit (Girolami & Rogers 2006): the class is the largest of η_c + N(0, 1).
+
+    g = log E_u Π_{j≠t} Φ(u + η_t − η_j), u ~ N(0, 1): log-concave in u, integrated by
+    Gauss–Hermite quadrature around its mode. As log-volume of a cone under N(η, I), g has a
+    Hessian between −I and 0, so κ = 1.
+    """
+
+    reads_labels: ClassVar[bool] = True
+    competing: ClassVar[bool] = True
+    n_classes: int
+
+    @classmethod
+    def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
+        n_classes, n_labels = len(table.classes), int((~np.isnan(table.values)).sum())
+        if n_classes < 2:
+            raise DataError(
+                f"View {table.name!r}: expected at least two classes but all labels are "
+                f"{table.classes[0]!r}; leave the view out."
+            )
+        if n_classes == n_labels and n_labels > 2:
+            raise DataError(
+                f"View {table.name!r}: each of its {n_labels} labels occurs once, as names of "
+                f"samples do; leave the view out, or declare numbers as kofa.Real()."
+            )
+        return cls(n_classes)
+
+    def encode(self, values: Array) -> Array:
+        """One column per class, one where it is the label."""
+        targets = (values == np.arange(self.n_classes)).astype(float)
+        targets[np.isnan(values[:, 0])] = np.nan
+        return np.asarray(targets)
+
+    @property
+    def curvature(self) -> Array:
+        return np.ones(self.n_classes)
+
+    def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
+        value, slope = np.zeros(eta.shape), np.empty(eta.shape)
+        for where in _slices(len(eta), _NODES * self.n_classes):
+            label = np.argmax(targets[where], axis=1)
+            rows = np.arange(len(label))
+            ahead = eta[where][rows, label][:, None] - eta[where]
+            ahead[rows, label] = _FAR
+            log_p, pressure = _cone(ahead, np.ones(self.n_classes))
+            pressure = -pressure
+            pressure[rows, label] = -pressure.sum(axis=1)
+            slope[where] = pressure
+            value[np.arange(where.start, where.stop), label] = log_p
+        return value, slope
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        return np.asarray(
+            np.argmax(self.probability(mean, variance), axis=1)[:, None].astype(float)
+        )
+
+    def probability(self, mean: Array, variance: Array) -> Array:
+        sigma = np.sqrt(1.0 + variance)
+        p = np.empty(mean.shape)
+        for where in _slices(len(mean), _NODES * self.n_classes):
+            for c in range(self.n_classes):
+                ahead = (mean[where, c, None] - mean[where]) / sigma[where]
+                ratio = sigma[where, c, None] / sigma[where]
+                ahead[:, c], ratio[:, c] = _FAR, 0.0
+                p[where, c] = np.exp(_cone(ahead, ratio)[0])
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+_FAR = 100.0  # ahead of a competitor by so much that it does not count
+
+
+def _cone(ahead: Array, ratio: Array) -> tuple[Array, Array]:
+    """log E Π_j Φ(ratio_j u + ahead_j) over u ~ N(0, 1), and minus its slope in each −ahead_j.
+
+    Both arguments (n, C). The integrand is log-concave; its mode and curvature there place the
+    nodes, so that far tails are as exact as the middle.
+    """
+    nodes, log_weights = _gauss_hermite(_NODES)
+    mode, width = _peak(ahead, ratio)
+    u = mode[:, None] + width[:, None] * nodes
+    x = ratio[..., None] * u[:, None, :] + ahead[..., None]  # (n, C, nodes)
+    log_phi = log_ndtr(x)
+    log_h = log_phi.sum(axis=1) - 0.5 * u**2 + log_weights + 0.5 * nodes**2
+    top = log_h.max(axis=1, keepdims=True)
+    h = np.exp(log_h - top)
+    total = h.sum(axis=1)
+    # E φ(x)/Φ(x) under the normalised integrand
+    np.multiply(x, x, out=x)
+    mills = np.exp(-0.5 * (x + _LOG_2PI) - log_phi)
+    slope = np.einsum("ncq,nq->nc", mills, h / total[:, None])
+    return top[:, 0] + np.log(total) + np.log(width), slope
+
+
+def _peak(ahead: Array, ratio: Array) -> tuple[Array, Array]:
+    """Mode of −u²/2 + Σ log Φ(ratio u + ahead), and the width of a Gaussian of its curvature.
+
+    The slope is convex and falling and the start left of its root, so that Newton's steps
+    approach it from there.
+    """
+    ratio = np.broadcast_to(ratio, ahead.shape)
+    u = np.maximum(0.0, (-ratio * ahead / (1.0 + ratio**2)).max(axis=1))
+    curvature = np.ones_like(u)
+    for _ in range(6):
+        x = ratio * u[:, None] + ahead
+        mills = _inverse_mills(x)
+        curvature = 1.0 + (ratio**2 * mills * (mills + x)).sum(axis=1)
+        u = u + ((ratio * mills).sum(axis=1) - u) / curvature
+    return u, 1.0 / np.sqrt(curvature)
+
+
+@cache
+def _gauss_hermite(n: int) -> tuple[Array, Array]:
+    """Nodes and log-weights of an expectation over N(0, 1)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n)
+    return nodes, np.log(weights) - 0.5 * _LOG_2PI
+
+
+def _slices(n_rows: int, row_size: int) -> list[slice]:
+    step = max(1, _AT_ONCE // row_size)
+    return [slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step)]
+
+
+# ---------------------------------------------------------------- counts
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson(Likelihood):
+    """t ~ Poisson(s_d softplus(η)), s_d about the mean of the column.
+
+    Without s_d the bound's curvature grows with the counts while that of g at its peak falls
+    (t / η²), so that large counts converge ever more slowly and look ever more certain. With it,
+    typical counts sit where softplus bends and both curvatures agree.
+    """
+
+    unit: ClassVar[Unit] = "log1p"
+    rate: Array  # (D,): s_d
+    most: Array  # (D,): the largest count seen
+
+    @classmethod
+    def check(cls, table: Table) -> None:
+        t = table.values
+        _refuse(table, t < 0, "counts (0, 1, 2, …)", "declare the view as kofa.Real()")
+        fractions = (t != np.floor(t)) & ~np.isnan(t)
+        _refuse(
+            table,
+            fractions,
+            "whole counts (0, 1, 2, …)",
+            "round them, or declare the view as kofa.Real() or kofa.Positive()",
+        )
+
+    @classmethod
+    def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
+        n = (~np.isnan(table.values)).sum(axis=0)
+        rate = (np.nansum(table.values, axis=0) + 0.5) / n  # not zero where all counts are
+        return cls(rate, np.nanmax(table.values, axis=0))
+
+    @property
+    def curvature(self) -> Array:
+        # −softplus″ ≥ −1/4, and −(log softplus)″ ≤ .16710 everywhere
+        return 0.25 * self.rate + 0.1671 * self.most
+
+    def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
+        log_f = _log_softplus(eta)
+        f, steepness = np.exp(log_f), expit(eta)
+        value = targets * (np.log(self.rate) + log_f) - self.rate * f - gammaln(targets + 1.0)
+        slope = targets * np.exp(log_expit(eta) - log_f) - self.rate * steepness
+        return value, slope
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        weights, rates = self._rates(mean, variance)
+        return np.asarray(rates @ weights)
+
+    def std(self, mean: Array, variance: Array) -> Array:
+        weights, rates = self._rates(mean, variance)
+        expected = rates @ weights
+        return np.sqrt(expected + (rates - expected[..., None]) ** 2 @ weights)
+
+    def quantile(self, mean: Array, variance: Array, p: float) -> Array:
+        """The smallest count with P(t ≤ count) ≥ p, by bisection."""
+        quantile = np.empty(mean.shape)
+        for where in _slices(len(mean), _NODES * mean.shape[1]):
+            quantile[where] = self._bisect(mean[where], variance[where], p)
+        return quantile
+
+    def _bisect(self, mean: Array, variance: Array, p: float) -> Array:
+        weights, rates = self._rates(mean, variance)
+        largest = rates.max(axis=-1)
+        low = np.full(mean.shape, -1.0)  # P(t ≤ low) < p ≤ P(t ≤ high)
+        high = np.ceil(largest - ndtri(min(p, 1 - p)) * np.sqrt(largest) * 2.0 + 20.0)
+        while (high - low > 1.0).any():
+            middle = np.floor(0.5 * (low + high))
+            enough = pdtr(middle[..., None], rates) @ weights >= p
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return np.asarray(high)
+
+    def fill(self, mean: Array, variance: Array) -> Array:
+        return self.quantile(mean, variance, 0.5)
+
+    def _rates(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Weights and rates of a quadrature over η: (nodes,), (n, D, nodes)."""
+        nodes, log_weights = _gauss_hermite(_NODES)
+        eta = mean[..., None] + np.sqrt(variance)[..., None] * nodes
+        return np.exp(log_weights), self.rate[:, None] * np.exp(_log_softplus(eta))
+
+
+def _log_softplus(eta: Array) -> Array:
+    """log log(1 + e^η), which is η far to the left."""
+    far = eta < -30.0
+    near = np.log(np.logaddexp(0.0, np.where(far, 0.0, eta)))
+    return np.where(far, eta, near)
+
+
+# ---------------------------------------------------------------- messages
+
+
+def _refuse(table: Table, bad: BoolArray, expected: str, cure: str) -> None:
+    """Raise for the first column with a bad value."""
+    columns = bad.any(axis=0)
+    if columns.any():
+        j = int(np.argmax(columns))
+        value: Any = table.values[int(np.argmax(bad[:, j])), j]
+        raise DataError(
+            f"View {table.name!r}, {table.label(j)}: expected {expected} but got {value:g}; {cure}."
+        )
