@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 
-from benchmarks import accuracy, imports, planted, report, speed
+from benchmarks import accuracy, calibration, classification, imports, planted, report, speed
 
-BENCHMARKS = planted.BENCHMARKS | speed.BENCHMARKS | imports.BENCHMARKS | accuracy.BENCHMARKS
+BENCHMARKS = (
+    planted.BENCHMARKS
+    | speed.BENCHMARKS
+    | imports.BENCHMARKS
+    | accuracy.BENCHMARKS
+    | calibration.BENCHMARKS
+    | classification.BENCHMARKS
+)
 
 
 def parse() -> argparse.Namespace:

@@ -128,7 +128,7 @@ def solve_kofa() -> Solution:
     model = FactorModel(declared, n_factors=15, tol=1e-9)
     Z = model.fit_transform(views)
     pairs = zip(model.posterior_, model.views_.values(), strict=True)
-    noise = [v.encoder.decode_std(np.sqrt(q.tau.mean_inverse)).mean() for q, v in pairs]
+    noise = [v.layer.std(np.zeros(1), q.tau.mean_inverse).mean() for q, v in pairs]
     return Solution(Z, np.array(noise))
 
 

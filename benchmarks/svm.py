@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,7 +22,7 @@ GRID: Grid = ([0.1, 1, 10, 100, 1000], [0.01, 0.1, 1, 10])
 SMALL_GRID: Grid = ([0.1, 1, 10, 100], [0.1, 1, 10])
 
 
-def tuned(svm: SVC, X: Array, y: Array, grid: Grid, scoring: str) -> Any:
+def tuned(svm: SVC, X: Array, y: NDArray[Any], grid: Grid, scoring: str) -> Any:
     """The best of the grid by inner 5-fold cross-validation on these rows, fitted to them."""
     costs, gammas = grid
     values = {"svc__C": costs, "svc__gamma": [gamma / X.shape[1] for gamma in gammas]}
@@ -29,7 +30,7 @@ def tuned(svm: SVC, X: Array, y: Array, grid: Grid, scoring: str) -> Any:
     return GridSearchCV(pipeline, values, cv=5, scoring=scoring).fit(X, y)
 
 
-def class_probabilities(X: Array, y: Array, X_new: Array) -> Array:
+def class_probabilities(X: Array, y: NDArray[Any], X_new: Array) -> Array:
     """(n, C). Probabilities as in libsvm; those of CalibratedClassifierCV have a lower AUC."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # `probability` will go in scikit-learn 1.11

@@ -63,12 +63,17 @@ def kernel_rows(n: int, columns: int = 10, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal((n, columns))
 
 
+def iterate(model: FactorModel, data: dict[str, Any]) -> FactorModel:
+    """Fit without a word on convergence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(data)
+
+
 def fit_kernel(
     X: Array, landmarks: int | str, n_factors: int, max_iter: int, callback: Any = None
 ) -> FactorModel:
     """So many iterations on one kernelized view; they need not converge."""
     view = Real(kernel=RBF(), landmarks=landmarks)  # type: ignore[arg-type]
     model = FactorModel({"x": view}, n_factors, max_iter=max_iter, tol=0.0, callback=callback)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit({"x": X})
+    return iterate(model, {"x": X})

@@ -11,13 +11,14 @@ import scipy.linalg
 
 from kofa.linalg import Array, IntArray
 from kofa.observations import Rows
-from kofa.posterior import State
+from kofa.posterior import State, Weights
 from kofa.updates import (
     Evidence,
-    Latent,
     Statistics,
+    Touch,
     augment,
     evidence,
+    known,
     local_step,
     settle,
     statistics,
@@ -69,6 +70,11 @@ class InMemory:
         for where, block in self._blocks(e.n_factors):
             self.Z[where] = settle(block, state, e).mean
 
+    def revisit(self, m: int, w: Weights) -> Touch:
+        """Let the bound of view m touch where these weights put it; z stays."""
+        blocks = self._blocks(self.Z.shape[1])
+        return reduce(add, (Touch.of(b.views[m], w, self.Z[where]) for where, b in blocks))
+
     def keep(self, factors: IntArray) -> None:
         """Forget all factors but these."""
         self.Z = self.Z[:, factors]
@@ -82,9 +88,7 @@ class InMemory:
         self.Z = Z
         k, parts = Z.shape[1], []
         for where, block in self._blocks(k):
-            n = block.labels.size
-            q = Latent(Z[where], np.zeros((n, k, k)), np.zeros(n), block.labels)
-            parts.append(statistics(block, q))
+            parts.append(statistics(block, known(Z[where], block.labels)))
         return reduce(add, parts)
 
     def principal_directions(self, views: list[int], k: int, rng: np.random.Generator) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -12,16 +13,19 @@ import numpy as np
 from kofa.bound import elbo
 from kofa.likelihoods import Likelihood
 from kofa.linalg import Array, IntArray, threads_for
-from kofa.observations import Rows
-from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior
+from kofa.observations import Observations, Rows
+from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
+from kofa.refinement import choose_scale, refine
 from kofa.rotation import rotate
 from kofa.updates import (
     Statistics,
+    Touch,
     ViewStatistics,
     centred,
     expected_residual,
     global_step,
     update_alpha,
+    update_view,
     update_weights,
 )
 
@@ -33,13 +37,13 @@ SPECTRAL_SHAPE = 50.0  # ν/2 of an output's spectral prior
 LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
 PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
 OUTPUT_START_NOISE = 0.5
-OUTPUT_SIGNAL = 10.0  # prior variance of η in an output whose noise is fixed
 # A kernel is computed, not measured: where it feeds outputs its only noise is what the factors
 # leave out at the start, or the least with which the bound still has eight digits. A prior worth
 # HELD times the data holds it there.
 HELD = 1e3
 HELD_FLOOR = 3e-8
 PATIENCE = 4  # quiet iterations in a row that end a fit
+REFINEMENT_PACE = 1.5  # the same for weights of non-Gaussian outputs: 1, 2, 3, 5, 8
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
 
@@ -51,6 +55,7 @@ class Engine(Protocol):
 
     def sweep(self, state: State) -> Statistics: ...
     def settle(self, state: State) -> None: ...
+    def revisit(self, m: int, w: Weights) -> Touch: ...
     def keep(self, factors: IntArray) -> None: ...
     def rotate(self, R: Array, shift: Array) -> None: ...
     def summarise(self, Z: Array) -> Statistics: ...
@@ -133,7 +138,7 @@ def start(engine: Engine, roles: Sequence[Role], Z: Array, random_Z: Array | Non
         _start_view(role, s, supervised, data.likelihood)
         for role, s, data in zip(roles, views, engine.rows.views, strict=True)
     ]
-    state = _spectral_priors(state, roles)
+    state = _spectral_priors(state, roles, engine.rows.views, Z)
     if random_Z is not None:
         views = centred(engine.summarise(random_Z), engine.rows)
     return global_step(tuple(state), views)
@@ -172,7 +177,9 @@ def _start_view(
     )
 
 
-def _spectral_priors(state: Sequence[ViewPosterior], roles: Sequence[Role]) -> list[ViewPosterior]:
+def _spectral_priors(
+    state: Sequence[ViewPosterior], roles: Sequence[Role], data: Sequence[Observations], Z: Array
+) -> list[ViewPosterior]:
     """Give outputs a prior that trusts strong directions of the inputs more than weak ones.
 
     A Gaussian process gives w_k a variance proportional to the kernel's eigenvalue along z_k,
@@ -182,8 +189,8 @@ def _spectral_priors(state: Sequence[ViewPosterior], roles: Sequence[Role]) -> l
     total = np.sum([energy(view, role) for view, role in inputs], axis=0)
     total = np.maximum(total, LEAST_ENERGY)
     return [
-        _with_energy(view, total) if role.output else view
-        for view, role in zip(state, roles, strict=True)
+        _with_energy(view, total, observations, Z) if role.output else view
+        for view, role, observations in zip(state, roles, data, strict=True)
     ]
 
 
@@ -194,10 +201,9 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     return np.asarray(along / max(float(along.max()), np.finfo(float).tiny))
 
 
-def _with_energy(view: ViewPosterior, total: Array) -> ViewPosterior:
+def _with_energy(view: ViewPosterior, total: Array, data: Observations, Z: Array) -> ViewPosterior:
     if isinstance(view.tau, Known):
-        # Coordinate ascent would shrink the scale of such weights without end.
-        known = Known(float(total.sum()) / OUTPUT_SIGNAL / total)
+        known = choose_scale(view, data, Z, total)
         return replace(view, alpha=known, alpha_prior=known, energy=total)
     shape = np.array(SPECTRAL_SHAPE)
     c = float(total.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
@@ -214,11 +220,20 @@ def run(
     """Coordinate ascent from one state until the bound stands still."""
     names = [role.name for role in roles]
     result = Run(state, engine.Z)
-    previous, quiet, turn = -np.inf, 0, 3.0
+    refined = [
+        m
+        for m, (role, view) in enumerate(zip(roles, engine.rows.views, strict=True))
+        if role.output and view.augmented
+    ]
+    previous, quiet, turn, look = -np.inf, 0, 3.0, 1.0
     for n_iter in range(1, settings.max_iter + 1):
         stats = engine.sweep(state)
         views = centred(stats, engine.rows)
         state = global_step(state, views)
+        if refined and n_iter >= look:
+            state, stats = _refine(engine, refined, state, stats, views)
+            views = centred(stats, engine.rows)
+            look = REFINEMENT_PACE * n_iter
         terms = elbo(state, stats, views, names)
         bound = sum(terms.values())
         keep = informative(state, stats.n_samples)
@@ -241,6 +256,23 @@ def run(
     state = by_strength(state)
     engine.settle(state)
     return replace(result, state=state, Z=engine.Z)
+
+
+def _refine(
+    engine: Engine,
+    which: Sequence[int],
+    state: State,
+    stats: Statistics,
+    views: Sequence[ViewStatistics],
+) -> tuple[State, Statistics]:
+    """Bring the weights of some views to their optimum given the samples' factors."""
+    refined = list(state)
+    for m in which:
+        weights = refine(state[m], views[m], partial(engine.revisit, m))
+        stats = stats.with_touch(m, engine.revisit(m, weights))
+        s = centred(stats, engine.rows)[m]
+        refined[m] = update_view(replace(state[m], weights=weights), s)
+    return tuple(refined), stats
 
 
 def by_strength(state: State) -> State:

@@ -70,6 +70,13 @@ class Observations:
             values, excess = np.where(self.mask, values, 0.0), np.where(self.mask, excess, 0.0)
         return replace(self, values=values, excess=float(excess.sum()))
 
+    def tangent(self, eta: Array) -> tuple[Array, Array]:
+        """Log-likelihood and slope of each entry at η (N, D), zero where missing."""
+        assert self.likelihood is not None
+        assert self.targets is not None
+        value, slope = self.likelihood.tangent(self.targets, eta)
+        return np.where(self.mask, value, 0.0), np.where(self.mask, slope, 0.0)
+
     def at_start(self) -> Observations:
         """With the pseudo-observations of a model that has nothing but a bias."""
         view, eta = self, np.zeros(self.values.shape[1])

@@ -79,7 +79,7 @@ class Prediction:
         mean, variance = linear_predictor(q, view.weights, likelihood.competing)
         if likelihood.curvature is None:
             variance = variance + view.tau.mean_inverse
-        if view.energy is not None:
+        if view.energy is not None and likelihood.curvature is None:
             variance = variance + self._novelty(view, q, values)[:, None]
         return mean, variance
 

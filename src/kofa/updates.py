@@ -83,6 +83,12 @@ class Latent:
     patterns: Groups
 
 
+def known(Z: Array, labels: Groups) -> Latent:
+    """q(z) of samples whose factors are known."""
+    n, k = labels.size, Z.shape[1]
+    return Latent(Z, np.zeros((n, k, k)), np.zeros(n), labels)
+
+
 def augment(rows: Rows, state: State, Z: Array) -> Rows:
     """Let the bounds of non-Gaussian views touch at the current ⟨w_d⟩·z_n + ⟨b_d⟩."""
     if not rows.augmented:
@@ -227,9 +233,46 @@ class Statistics:
             self.excess + other.excess,
         )
 
+    def with_touch(self, m: int, touch: Touch) -> Statistics:
+        """The statistics after the bound of view m was moved."""
+        return replace(
+            self,
+            R=_put(self.R, m, touch.R),
+            y_sum=_put(self.y_sum, m, touch.y_sum),
+            y_square=_put(self.y_square, m, touch.y_square),
+            excess=np.where(np.arange(len(self.excess)) == m, touch.excess, self.excess),
+        )
+
 
 def _add(left: tuple[Array, ...], right: tuple[Array, ...]) -> tuple[Array, ...]:
     return tuple(a + b for a, b in zip(left, right, strict=True))
+
+
+def _put(items: tuple[Array, ...], m: int, item: Array) -> tuple[Array, ...]:
+    return (*items[:m], item, *items[m + 1 :])
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """What changes in the statistics when a view's bound touches elsewhere and q(z) stays."""
+
+    R: Array
+    y_sum: Array
+    y_square: Array
+    excess: float
+
+    @classmethod
+    def of(cls, view: Observations, w: Weights, Z: Array) -> Touch:
+        view = view.at(w.predict(Z))
+        return cls(view.values.T @ Z, view.y_sum, view.y_square, view.excess)
+
+    def __add__(self, other: Touch) -> Touch:
+        return Touch(
+            self.R + other.R,
+            self.y_sum + other.y_sum,
+            self.y_square + other.y_square,
+            self.excess + other.excess,
+        )
 
 
 def statistics(rows: Rows, q: Latent) -> Statistics:
