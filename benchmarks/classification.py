@@ -218,7 +218,8 @@ def few_labels(X: Array, y: Ints, seed: int) -> tuple[float, float]:
 
 def semi_supervised(name: str) -> Result:
     """Gain in accuracy by unlabelled rows, mean over draws of the labels."""
-    what = f"gain by unlabelled rows, accuracy on {name}, {LABELS} labels per class, {len(DRAWS)} draws"
+    labelled = f"{LABELS} labels per class, {len(DRAWS)} draws"
+    what = f"gain by unlabelled rows, accuracy on {name}, {labelled}"
     data = oil_flow() if name == "oil_flow" else load_digits(return_X_y=True)
     if data is None:
         return skipped(what, Mark(low=0.0))

@@ -342,16 +342,21 @@ def _slices(n_rows: int, row_size: int) -> list[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Poisson(Likelihood):
-    """t ~ Poisson(s_d softplus(η)), s_d about the mean of the column.
+    """t ~ Poisson(s_d softplus(η)), s_d about the mean of the column; robust to rare large counts.
 
     Without s_d the bound's curvature grows with the counts while that of g at its peak falls
     (t / η²), so that large counts converge ever more slowly and look ever more certain. With it,
     typical counts sit where softplus bends and both curvatures agree.
+
+    A single count far above the others would still set the curvature of its whole column. So a
+    count above `most` counts as Poisson only down to the rate where g bends as much as the
+    others may, and below it as the parabola that continues g: whoever saw 1000 where 3 were
+    expected is pulled up, but not without measure.
     """
 
     unit: ClassVar[Unit] = "log1p"
     rate: Array  # (D,): s_d
-    most: Array  # (D,): the largest count seen
+    most: Array  # (D,): the largest count seen, or four times the mean and a few if that is less
 
     @classmethod
     def check(cls, table: Table) -> None:
@@ -369,19 +374,26 @@ class Poisson(Likelihood):
     def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
         n = (~np.isnan(table.values)).sum(axis=0)
         rate = (np.nansum(table.values, axis=0) + 0.5) / n  # not zero where all counts are
-        return cls(rate, np.nanmax(table.values, axis=0))
+        return cls(rate, np.minimum(np.nanmax(table.values, axis=0), 4.0 * rate + 3.0))
 
     @property
     def curvature(self) -> Array:
-        # −softplus″ ≥ −1/4, and −(log softplus)″ ≤ .16710 everywhere
-        return 0.25 * self.rate + 0.1671 * self.most
+        # softplus″ ≤ 1/4, and −(log softplus)″ ≤ .16710 everywhere
+        return 0.25 * self.rate + _LOG_SOFTPLUS_BEND * self.most
 
     def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
-        log_f = _log_softplus(eta)
-        f, steepness = np.exp(log_f), expit(eta)
-        value = targets * (np.log(self.rate) + log_f) - self.rate * f - gammaln(targets + 1.0)
-        slope = targets * np.exp(log_expit(eta) - log_f) - self.rate * steepness
-        return value, slope
+        log_f = _log_softplus(point := np.maximum(eta, self._end_of_poisson(targets)))
+        value = targets * (np.log(self.rate) + log_f) - self.rate * np.exp(log_f)
+        slope = targets * np.exp(log_expit(point) - log_f) - self.rate * expit(point)
+        below, kappa = eta - point, self.curvature
+        value += (slope - 0.5 * kappa * below) * below - gammaln(targets + 1.0)
+        return value, slope - kappa * below
+
+    def _end_of_poisson(self, targets: Array) -> Array:
+        """The η above which −g″ ≤ κ: −(log softplus)″ ≤ softplus^-2 gives it for large counts."""
+        bend = np.maximum(_LOG_SOFTPLUS_BEND * self.most, np.finfo(float).tiny)
+        f = np.sqrt(np.maximum(targets, 1.0) / bend)
+        return np.where(targets > self.most, f + np.log(-np.expm1(-f)), -np.inf)
 
     def predict(self, mean: Array, variance: Array) -> Array:
         weights, rates = self._rates(mean, variance)
@@ -418,6 +430,9 @@ class Poisson(Likelihood):
         nodes, log_weights = _gauss_hermite(_NODES)
         eta = mean[..., None] + np.sqrt(variance)[..., None] * nodes
         return np.exp(log_weights), self.rate[:, None] * np.exp(_log_softplus(eta))
+
+
+_LOG_SOFTPLUS_BEND = 0.1671
 
 
 def _log_softplus(eta: Array) -> Array:

@@ -193,7 +193,7 @@ class Count(View):
     >>> import numpy as np, kofa
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(300, 1))
-    >>> reads = rng.poisson(np.exp(1 + z @ rng.normal(size=(1, 20))))
+    >>> reads = rng.poisson(np.exp(1 + 0.5 * z @ rng.normal(size=(1, 20))))
     >>> model = kofa.FactorModel({"reads": kofa.Count()}).fit({"reads": reads})
     >>> model.n_factors_
     1
