@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kofa
 from kofa.engine import InMemory
 from kofa.inference import Role, spectral, start
 from kofa.observations import Observations, Rows
@@ -60,9 +61,38 @@ def two_views(rng, n=60, k=2, dims=(5, 4), noise=0.3):
     }
 
 
-def core(views, roles=None, n_factors=3, seed=0):
+def core(views, roles=None, n_factors=3, seed=0, likelihoods=None):
     """An engine and its start from a list of arrays with NaN."""
     roles = roles or [Role(str(m)) for m in range(len(views))]
-    engine = InMemory(Rows.stack([Observations.from_values(v.copy()) for v in views]))
+    likelihoods = likelihoods or [None] * len(views)
+    observed = [
+        Observations.from_values(v.copy(), likelihood)
+        for v, likelihood in zip(views, likelihoods, strict=True)
+    ]
+    engine = InMemory(Rows.stack(observed))
     state = start(engine, roles, spectral(engine, roles, n_factors, np.random.default_rng(seed)))
     return engine, state, roles
+
+
+KINDS = {
+    "real": kofa.Real(),
+    "positive": kofa.Positive(),
+    "binary": kofa.Binary(),
+    "label": kofa.Categorical(),
+    "count": kofa.Count(),
+}
+
+
+def mixed(rng, n=60, k=2, d=4):
+    """A small low-rank data set with a view of every kind, all of them floats but the labels."""
+    Z = rng.standard_normal((n, k))
+    eta = {name: Z @ rng.standard_normal((k, d)) for name in KINDS}
+    noise = {name: rng.standard_normal((n, d)) for name in KINDS}
+    labels = np.array(["ant", "bee", "cat", "dog"], dtype=object)
+    return {
+        "real": eta["real"] + 0.3 * noise["real"],
+        "positive": np.exp(1.0 + eta["positive"] + 0.3 * noise["positive"]),
+        "binary": (2.0 * eta["binary"] + noise["binary"] > 0).astype(float),
+        "label": labels[:d][np.argmax(3.0 * eta["label"] + noise["label"], axis=1)],
+        "count": rng.poisson(3.0 * np.logaddexp(0.0, 2.0 * eta["count"])).astype(float),
+    }

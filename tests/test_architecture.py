@@ -11,7 +11,7 @@ import kofa
 
 ORDER = [
     "errors", "linalg", "tables", "scaling", "kernels", "likelihoods", "views", "observations",
-    "posterior", "updates", "rotation", "refinement", "bound", "inference", "engine", "learning", "encoding",
+    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "inference", "engine", "learning", "encoding",
     "prediction", "model",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import kofa
-from conftest import two_views
+from conftest import KINDS, mixed, two_views
 
 KERNELS = [
     None,
@@ -262,3 +262,197 @@ def test_caller_data_are_not_changed(rng):
     model.impute(data), model.predict(data, "y"), model.score(data)
     for name, y in data.items():
         np.testing.assert_array_equal(y, before[name])
+
+
+# ---------------------------------------------------------------- mixed kinds
+
+
+def observed_as(kind, eta, rng):
+    """Values of a kind with linear predictors η, the first two rows unlike in every column."""
+    noise = rng.standard_normal(eta.shape)
+    if kind is kofa.Categorical:
+        labels = np.argmax(np.column_stack([eta, 0.0 * eta[:, :1]]), axis=1).astype(float)
+        labels[:4] = [0, 1, 0, 1]
+        return labels
+    if kind is kofa.Binary:
+        values = (eta + noise > 0).astype(float)
+    elif kind is kofa.Count:
+        values = rng.poisson(2.0 * np.logaddexp(0.0, eta)).astype(float)
+    else:
+        values = np.exp(eta + 0.3 * noise) if kind is kofa.Positive else eta + 0.3 * noise
+    values[:2] = [[0.0 if kind in (kofa.Binary, kofa.Count) else 0.5], [1.0]]
+    return values
+
+
+@st.composite
+def mixed_problems(draw):
+    """Views of several kinds, direct or through a kernel, with holes of every kind."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, rank = draw(st.integers(8, 40)), draw(st.integers(1, 3))
+    Z = rng.standard_normal((n, rank))
+    views, data = {}, {}
+    for m in range(draw(st.integers(1, 4))):
+        others = [kofa.Binary, kofa.Categorical, kofa.Count]
+        kind = draw(st.sampled_from(others if m == 0 else [*others, kofa.Positive, kofa.Real]))
+        d, strength = draw(st.integers(1, 6)), draw(st.sampled_from([0.0, 1.0, 4.0, 12.0]))
+        values = observed_as(kind, strength * Z @ rng.standard_normal((rank, d)), rng)
+        options = {}
+        if kind is not kofa.Categorical:
+            kernel = draw(st.sampled_from([None, None, None, "rbf", "linear", "laplacian"]))
+            options = {"kernel": kernel, "sparse": draw(st.booleans())}
+        holes = draw(st.sampled_from(["none", "rows", "scattered", "both"]))
+        if holes in ("scattered", "both") and options.get("kernel") != "linear":
+            values[2:][rng.random(values[2:].shape) < 0.2] = np.nan
+        if holes in ("rows", "both"):
+            values[2:][rng.random(n - 2) < 0.3] = np.nan
+        views[f"v{m}"], data[f"v{m}"] = kind(**options), values
+    outputs = draw(st.sampled_from([None, ["v0"], ["v1"], ["v0", "v1"]]))
+    if len(views) <= len(outputs or []) or "v1" not in views:
+        outputs = None
+    return views, data, draw(st.sampled_from([None, 1, 2, 4, 8])), outputs
+
+
+@settings(
+    max_examples=200, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
+)
+@given(mixed_problems())
+def test_bound_of_mixed_kinds_never_falls(problem):
+    views, data, n_factors, outputs = problem
+    assert smallest_rise(views, data, n_factors=n_factors, outputs=outputs, max_iter=25) >= -1e-8
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(mixed_problems())
+def test_bound_of_mixed_kinds_never_falls_on_new_problems_each_time(problem):
+    views, data, n_factors, outputs = problem
+    assert smallest_rise(views, data, n_factors=n_factors, outputs=outputs, max_iter=60) >= -1e-8
+
+
+THROUGH_KERNELS = KINDS | {
+    "real": kofa.Real(kernel="rbf"),
+    "positive": kofa.Positive(kernel="rbf"),
+    "binary": kofa.Binary(kernel="rbf", sparse=True),
+    "count": kofa.Count(kernel="laplacian"),
+}
+MIXED = {
+    "direct": {"views": KINDS},
+    "kernels": {"views": THROUGH_KERNELS},
+    "label": {"views": KINDS | {"real": kofa.Real(kernel="rbf")}, "outputs": ["label"]},
+    "outputs": {"views": THROUGH_KERNELS | {"binary": kofa.Binary(), "count": kofa.Count()},
+                "outputs": ["binary", "count", "positive"]},
+}  # fmt: skip
+every_mix = pytest.mark.parametrize("options", MIXED.values(), ids=MIXED)
+
+
+def with_holes(data, rng):
+    """The same with entries, rows and, in some samples, all but one view missing."""
+    holes = {name: y.copy() for name, y in data.items()}
+    for name in ("real", "positive", "binary", "count"):
+        holes[name][rng.random(holes[name].shape) < 0.15] = np.nan
+    for first, name in enumerate(data):
+        holes[name][5 + 3 * first : 10 + 3 * first] = None if name == "label" else np.nan
+    return holes
+
+
+def rows_of(data, rows):
+    return {name: y[rows] for name, y in data.items()}
+
+
+def answers(model, data):
+    """All that a model says of each view from the others."""
+    said = [model.transform(data)]
+    for name, view in model.views_.items():
+        if name in model.classes_ or (name == "binary" and view.likelihood):
+            said.append(model.predict_proba(data, name))
+        else:
+            said.extend(model.predict(data, name, return_std=True))
+    return [*said, model.score_samples(data)[:, None]]
+
+
+@every_mix
+def test_masked_row_is_a_dropped_row_in_mixed_kinds(rng, options):
+    data = with_holes(mixed(rng), rng)
+    hidden = {name: y.copy() for name, y in data.items()}
+    for name, y in hidden.items():
+        y[30:35] = None if name == "label" else np.nan
+    dropped = rows_of(data, np.r_[:30, 35:60])
+    a, b = fit(data=hidden, **options), fit(data=dropped, **options)
+    np.testing.assert_allclose(a.lower_bounds_, b.lower_bounds_, rtol=1e-9)
+    for x, y in zip(answers(a, data), answers(b, data), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(a.transform(hidden)[30:35], 0.0, atol=1e-12)
+
+
+@every_mix
+def test_mixed_prediction_of_a_row_does_not_depend_on_its_batch(rng, options):
+    data = mixed(rng)
+    model = fit(data=data, **options)
+    new = with_holes(data, rng)
+    batch = answers(model, new)
+    for i in (0, 6, 9, 17, 23, 59):
+        for together, alone in zip(batch, answers(model, rows_of(new, [i])), strict=True):
+            np.testing.assert_allclose(alone[0], together[i], rtol=1e-9, atol=1e-9)
+
+
+@every_mix
+def test_fit_transform_of_mixed_kinds_is_fit_then_transform(rng, options):
+    data = with_holes(mixed(rng), rng)
+    model = kofa.FactorModel(max_iter=20, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        Z = model.fit_transform(data)
+    assert Z.shape == (60, model.n_factors_)
+    np.testing.assert_allclose(model.transform(data), Z, atol=1e-7)
+
+
+@every_mix
+def test_same_seed_same_result_in_mixed_kinds(rng, options):
+    data = with_holes(mixed(rng), rng)
+    some = {"n_factors": 4, "n_init": 2, "max_iter": 15}
+    a, b = (fit(data=data, random_state=5, **some, **options) for _ in range(2))
+    for x, y in zip(answers(a, data), answers(b, data), strict=True):
+        assert np.array_equal(x, y)
+    assert np.array_equal(a.lower_bounds_, b.lower_bounds_)
+
+
+@every_mix
+def test_order_of_samples_does_not_matter_in_mixed_kinds(rng, options):
+    data = with_holes(mixed(rng), rng)
+    rows = rng.permutation(60)
+    shuffled = rows_of(data, rows)
+    a, b = (fit(data=d, n_factors=4, **options) for d in (data, shuffled))
+    np.testing.assert_allclose(a.lower_bounds_, b.lower_bounds_, rtol=1e-9)
+    for name, view in a.views_.items():
+        if view.likelihood is not None and name not in a.classes_:
+            x, y = a.reconstruct(data, name)[rows], b.reconstruct(shuffled, name)
+            np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-6)
+    x, y = a.predict_proba(data, "label")[rows], b.predict_proba(shuffled, "label")
+    np.testing.assert_allclose(x, y, atol=1e-6)
+
+
+@every_mix
+@pytest.mark.parametrize("block_rows", [1, 7])
+def test_blocks_of_any_size_give_the_same_model_of_mixed_kinds(
+    monkeypatch, rng, options, block_rows
+):
+    data = with_holes(mixed(rng), rng)
+    whole = fit(data=data, n_factors=4, max_iter=20, **options)
+    monkeypatch.setattr("kofa.observations.Rows.block_size", lambda *_: block_rows)
+    parts = fit(data=data, n_factors=4, max_iter=20, **options)
+    np.testing.assert_allclose(parts.lower_bounds_, whole.lower_bounds_, rtol=1e-9)
+    for x, y in zip(answers(parts, data), answers(whole, data), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-7)
+
+
+@every_mix
+def test_caller_data_of_mixed_kinds_are_not_changed(rng, options):
+    data = with_holes(mixed(rng), rng)
+    before = {name: y.copy() for name, y in data.items()}
+    for y in data.values():
+        y.flags.writeable = False
+    model = fit(data=data, max_iter=5, **options)
+    answers(model, data), model.impute(data), model.reconstruct(data), model.score(data)
+    for name, y in data.items():
+        same = (y == before[name]) | ((y != y) & (before[name] != before[name]))
+        assert same.all()

@@ -25,7 +25,8 @@ def likelihood(view: ViewPosterior, s: ViewStatistics) -> float:
     """
     log_tau = np.broadcast_to(view.tau.mean_log, s.n_column.shape)
     gain = 0.5 * s.n_column @ (log_tau - _LOG_2PI)
-    return float(s.excess + gain - 0.5 * view.precision @ expected_residual(view.weights, s))
+    residual = expected_residual(view.weights, s, view.rho)
+    return float(s.excess + gain - 0.5 * view.precision @ residual)
 
 
 def entropy_bias(q: Weights) -> float:

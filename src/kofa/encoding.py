@@ -35,6 +35,7 @@ class FittedView:
     outputs: tuple[Hashable, ...] | None  # names of the columns of the Gaussian layer
     classes: Any = None  # an array of labels, in the order of those columns
     dtype: Any = None  # of the labels
+    sharpness: float = 1.0  # by which η is multiplied when its probabilities are predicted
 
     @property
     def likelihood(self) -> Likelihood | None:

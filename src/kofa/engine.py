@@ -20,6 +20,7 @@ from kofa.updates import (
     evidence,
     known,
     local_step,
+    sag,
     settle,
     statistics,
 )
@@ -74,6 +75,11 @@ class InMemory:
         """Let the bound of view m touch where these weights put it; z stays."""
         blocks = self._blocks(self.Z.shape[1])
         return reduce(add, (Touch.of(b.views[m], w, self.Z[where]) for where, b in blocks))
+
+    def sag(self, m: int, w: Weights, steps: Array) -> float:
+        """Σ_n [g(η) − mean of g(η ± step)] of view m, summed over the steps (·, D)."""
+        blocks = self._blocks(self.Z.shape[1])
+        return sum(sag(block.views[m], w.predict(self.Z[where]), steps) for where, block in blocks)
 
     def keep(self, factors: IntArray) -> None:
         """Forget all factors but these."""

@@ -24,6 +24,8 @@ from kofa.updates import (
     centred,
     expected_residual,
     global_step,
+    moves,
+    soften,
     update_alpha,
     update_view,
     update_weights,
@@ -56,6 +58,7 @@ class Engine(Protocol):
     def sweep(self, state: State) -> Statistics: ...
     def settle(self, state: State) -> None: ...
     def revisit(self, m: int, w: Weights) -> Touch: ...
+    def sag(self, m: int, w: Weights, steps: Array) -> float: ...
     def keep(self, factors: IntArray) -> None: ...
     def rotate(self, R: Array, shift: Array) -> None: ...
     def summarise(self, Z: Array) -> Statistics: ...
@@ -188,8 +191,13 @@ def _spectral_priors(
     inputs = [(view, role) for view, role in zip(state, roles, strict=True) if not role.output]
     total = np.sum([energy(view, role) for view, role in inputs], axis=0)
     total = np.maximum(total, LEAST_ENERGY)
+    kernels = any(role.kernelized and not role.output for role in roles)
     return [
-        _with_energy(view, total, observations, Z) if role.output else view
+        view
+        if not role.output
+        else _with_fixed_energy(view, total, observations, Z)
+        if kernels and observations.augmented
+        else _with_energy(view, total)
         for view, role, observations in zip(state, roles, data, strict=True)
     ]
 
@@ -201,10 +209,14 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     return np.asarray(along / max(float(along.max()), np.finfo(float).tiny))
 
 
-def _with_energy(view: ViewPosterior, total: Array, data: Observations, Z: Array) -> ViewPosterior:
-    if isinstance(view.tau, Known):
-        known = choose_scale(view, data, Z, total)
-        return replace(view, alpha=known, alpha_prior=known, energy=total)
+def _with_fixed_energy(
+    view: ViewPosterior, total: Array, data: Observations, Z: Array
+) -> ViewPosterior:
+    known = choose_scale(view, data, Z, total)
+    return replace(view, alpha=known, alpha_prior=known, energy=total)
+
+
+def _with_energy(view: ViewPosterior, total: Array) -> ViewPosterior:
     shape = np.array(SPECTRAL_SHAPE)
     c = float(total.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
     prior = Gamma(shape, shape * total / c)
@@ -225,15 +237,17 @@ def run(
         for m, (role, view) in enumerate(zip(roles, engine.rows.views, strict=True))
         if role.output and view.augmented
     ]
-    previous, quiet, turn, look = -np.inf, 0, 3.0, 1.0
+    previous, quiet, turn = -np.inf, 0, 3.0
+    next_look = 1.0 if engine.rows.augmented else np.inf
     for n_iter in range(1, settings.max_iter + 1):
         stats = engine.sweep(state)
         views = centred(stats, engine.rows)
         state = global_step(state, views)
-        if refined and n_iter >= look:
+        look = n_iter >= next_look
+        if look:
+            next_look = REFINEMENT_PACE * n_iter
             state, stats = _refine(engine, refined, state, stats, views)
             views = centred(stats, engine.rows)
-            look = REFINEMENT_PACE * n_iter
         terms = elbo(state, stats, views, names)
         bound = sum(terms.values())
         keep = informative(state, stats.n_samples)
@@ -244,6 +258,8 @@ def run(
         quiet = quiet + 1 if slow and not pruned else 0
         result.converged = quiet >= PATIENCE
         previous = bound
+        if look:
+            state = _soften(engine, state, views)
         if pruned:
             state = tuple(view.keep(keep) for view in state)
             engine.keep(keep)
@@ -273,6 +289,17 @@ def _refine(
         s = centred(stats, engine.rows)[m]
         refined[m] = update_view(replace(state[m], weights=weights), s)
     return tuple(refined), stats
+
+
+def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> State:
+    """Let the variances in each view that is not Gaussian count as the likelihood has it."""
+    softened = list(state)
+    for m, data in enumerate(engine.rows.views):
+        if data.likelihood is not None:
+            steps = moves(state[m], views[m], data.likelihood.competing)
+            fall = engine.sag(m, state[m].weights, steps)
+            softened[m] = soften(state[m], views[m], fall)
+    return tuple(softened)
 
 
 def by_strength(state: State) -> State:

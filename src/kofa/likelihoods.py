@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import erfcx, expit, gammaln, log_expit, log_ndtr, ndtr, ndtri, pdtr
 
 from kofa.errors import DataError
-from kofa.linalg import Array, BoolArray
+from kofa.linalg import Array, BoolArray, IntArray
 from kofa.scaling import Scaling, Unit
 from kofa.tables import Table
 
@@ -94,6 +94,10 @@ class Likelihood:
 
     def probability(self, mean: Array, variance: Array) -> Array:
         """Probability of a one, or of each class."""
+        raise NotImplementedError
+
+    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
+        """Log-probability of the targets (n, D), where it is to be calibrated."""
         raise NotImplementedError
 
     def fill(self, mean: Array, variance: Array) -> Array:
@@ -204,6 +208,9 @@ class Bernoulli(Likelihood):
     def probability(self, mean: Array, variance: Array) -> Array:
         return np.asarray(ndtr(mean / np.sqrt(1.0 + variance)))
 
+    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
+        return np.asarray(log_ndtr((2.0 * targets - 1.0) * mean / np.sqrt(1.0 + variance)))
+
 
 def _inverse_mills(x: Array) -> Array:
     """φ(x) / Φ(x) without underflow."""
@@ -253,17 +260,11 @@ class Multinomial(Likelihood):
         return np.ones(self.n_classes)
 
     def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
-        value, slope = np.zeros(eta.shape), np.empty(eta.shape)
-        for where in _slices(len(eta), _NODES * self.n_classes):
-            label = np.argmax(targets[where], axis=1)
-            rows = np.arange(len(label))
-            ahead = eta[where][rows, label][:, None] - eta[where]
-            ahead[rows, label] = _FAR
-            log_p, pressure = _cone(ahead, np.ones(self.n_classes))
-            pressure = -pressure
-            pressure[rows, label] = -pressure.sum(axis=1)
-            slope[where] = pressure
-            value[np.arange(where.start, where.stop), label] = log_p
+        label, rows = np.argmax(targets, axis=1), np.arange(len(eta))
+        log_p, pressure = _race(eta, np.ones(eta.shape), label)
+        value, slope = np.zeros(eta.shape), -pressure
+        slope[rows, label] = pressure.sum(axis=1)
+        value[rows, label] = log_p
         return value, slope
 
     def predict(self, mean: Array, variance: Array) -> Array:
@@ -273,17 +274,30 @@ class Multinomial(Likelihood):
 
     def probability(self, mean: Array, variance: Array) -> Array:
         sigma = np.sqrt(1.0 + variance)
-        p = np.empty(mean.shape)
-        for where in _slices(len(mean), _NODES * self.n_classes):
-            for c in range(self.n_classes):
-                ahead = (mean[where, c, None] - mean[where]) / sigma[where]
-                ratio = sigma[where, c, None] / sigma[where]
-                ahead[:, c], ratio[:, c] = _FAR, 0.0
-                p[where, c] = np.exp(_cone(ahead, ratio)[0])
+        each = [np.full(len(mean), c) for c in range(self.n_classes)]
+        p = np.exp(np.stack([_race(mean, sigma, label)[0] for label in each], axis=1))
         return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
+        value, label = np.zeros(mean.shape), np.argmax(targets, axis=1)
+        value[np.arange(len(mean)), label] = _race(mean, np.sqrt(1.0 + variance), label)[0]
+        return value
 
 
 _FAR = 100.0  # ahead of a competitor by so much that it does not count
+
+
+def _race(mean: Array, sigma: Array, label: IntArray) -> tuple[Array, Array]:
+    """log P(η_label is the largest) under N(mean, sigma²), and `_cone`'s slopes, row by row."""
+    log_p, slope = np.empty(len(mean)), np.empty(mean.shape)
+    for where in _slices(len(mean), _NODES * mean.shape[1]):
+        m, s, own = mean[where], sigma[where], label[where]
+        rows = np.arange(len(own))
+        ahead = (m[rows, own][:, None] - m) / s
+        ratio = s[rows, own][:, None] / s
+        ahead[rows, own], ratio[rows, own] = _FAR, 0.0
+        log_p[where], slope[where] = _cone(ahead, ratio)
+    return log_p, slope
 
 
 def _cone(ahead: Array, ratio: Array) -> tuple[Array, Array]:

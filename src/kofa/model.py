@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -14,12 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from kofa import inference
+from kofa.calibration import sharpness
 from kofa.encoding import FittedView, Study, fit_views, rows_seen, square
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
 from kofa.inference import Callback, Iteration, Progress, Role, Settings
 from kofa.kernels import KernelMap, Precomputed, as_kernel
-from kofa.likelihoods import Gaussian
+from kofa.likelihoods import Gaussian, Likelihood
 from kofa.linalg import Array
 from kofa.observations import Rows
 from kofa.posterior import State
@@ -132,8 +134,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         seen = np.any([rows_seen(y) for y in values.values()], axis=0)
         observed = [view.observe(values.pop(name)[seen]) for name, view in fitted.items()]
         roles = [view.role for view in fitted.values()]
-        run = self._infer(InMemory(Rows.stack(observed)), roles, rng)
-        self._remember(fitted, run)
+        rows = Rows.stack(observed)
+        run = self._infer(InMemory(rows), roles, rng)
+        self._remember(_calibrated(fitted, rows, run.state), run)
         Z = np.zeros((samples.n, self.n_factors_))
         Z[seen] = run.Z
         return samples, Z
@@ -372,6 +375,16 @@ def _explained(view: str, fitted: FittedView, what: str, cure: str) -> Iterator[
     except NotImplementedError:
         kind = type(fitted.layer).__name__
         raise DataError(f"View {view!r}: a {kind} view has no {what}; use {cure}.") from None
+
+
+def _calibrated(fitted: dict[str, FittedView], rows: Rows, state: State) -> dict[str, FittedView]:
+    """The views with the sharpness of those that predict probabilities."""
+    return {
+        name: replace(view, sharpness=sharpness(rows, state, m))
+        if type(view.layer).log_predictive is not Likelihood.log_predictive
+        else view
+        for m, (name, view) in enumerate(fitted.items())
+    }
 
 
 def _generator(random_state: Any) -> np.random.Generator:

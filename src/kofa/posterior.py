@@ -119,6 +119,10 @@ class Weights:
 
     def outer(self, weights: Array, into: Groups) -> Array:
         """Σ_d weight_d ⟨w_d w_dᵀ⟩ over the columns of each group of `into`: (size, K, K)."""
+        return into.gram(self.mean, weights) + self.covariances(weights, into)
+
+    def covariances(self, weights: Array, into: Groups) -> Array:
+        """Σ_d weight_d Σ_wd over the columns of each group of `into`: (size, K, K)."""
         # Columns that agree in both partitions share a basis and a destination.
         pairs = into.label * self.columns.size + self.columns.label
         found, label = np.unique(pairs, return_inverse=True)
@@ -126,8 +130,7 @@ class Weights:
         basis = self.basis[found % self.columns.size]
         scaled = basis * joint.sum(weights[:, None] * self.scales)[:, None, :]
         covariance = scaled @ basis.swapaxes(-1, -2)
-        destination = Groups(found // self.columns.size, into.size)
-        return into.gram(self.mean, weights) + destination.sum(covariance)
+        return Groups(found // self.columns.size, into.size).sum(covariance)
 
     def transform(self, inverse: Array, rotation: Array, shift: Array) -> Weights:
         """The same function of the samples after z ← R (z − shift)."""
@@ -160,6 +163,7 @@ class ViewPosterior:
     gamma_prior: Gamma
     tau_prior: Precision  # like tau
     energy: Array | None = None  # (K,), the spectral prior of an output: ⟨α_k⟩ ∝ 1/energy_k
+    rho: float = 1.0  # mean curvature of the log-likelihood where z may be, relative to τ
 
     @property
     def n_columns(self) -> int:
@@ -177,8 +181,8 @@ class ViewPosterior:
 
     @property
     def information(self) -> Array:
-        """Σ_d τ_d ⟨w_dk⟩²: what the view tells about each factor, prior precision 1. (K,)."""
-        return self.precision @ self.weights.mean**2
+        """Σ_d ρ τ_d ⟨w_dk⟩²: what the view tells about each factor, prior precision 1. (K,)."""
+        return self.rho * self.precision @ self.weights.mean**2
 
     def keep(self, factors: IntArray) -> ViewPosterior:
         """Forget all factors but these."""

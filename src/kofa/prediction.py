@@ -77,6 +77,7 @@ class Prediction:
     def _layer(self, name: str, q: Latent, values: Mapping[str, Array]) -> tuple[Array, Array]:
         view, likelihood = self.posterior(name), self.views[name].layer
         mean, variance = linear_predictor(q, view.weights, likelihood.competing)
+        mean *= self.views[name].sharpness
         if likelihood.curvature is None:
             variance = variance + view.tau.mean_inverse
         if view.energy is not None and likelihood.curvature is None:
@@ -131,5 +132,5 @@ class Prediction:
             density = log_tau - _LOG_2PI - view.precision * ((targets - mean) ** 2 + variance)
             return np.asarray(np.nansum(0.5 * density + fitted.layer.log_unit(values), axis=1))
         value, _ = fitted.layer.tangent(np.nan_to_num(targets), mean)
-        bound = value - 0.5 * view.precision * variance
+        bound = value - 0.5 * view.rho * view.precision * variance
         return np.asarray(np.where(np.isnan(targets), 0.0, bound).sum(axis=1))

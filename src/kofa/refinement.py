@@ -2,8 +2,8 @@
 
 Coordinate ascent moves such weights by steps that a bound of fixed curvature allows: many small
 ones, where the labels are easy. Given q(z) the bound is a concave function of ⟨w_d⟩ and ⟨b_d⟩
-alone (their covariance does not depend on the data), and L-BFGS finds its top in far fewer.
-In the coordinates w_d = L_d θ_d, L_d L_dᵀ = Σ_wd, a step of coordinate ascent is the gradient.
+alone (their covariance does not depend on the data), and L-BFGS finds its top in far fewer, in
+coordinates in which a step of coordinate ascent is the gradient.
 """
 
 from __future__ import annotations
@@ -15,10 +15,18 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize
 
-from kofa.linalg import Array
+from kofa.linalg import Array, BoolArray, IntArray
 from kofa.observations import Observations, Rows
 from kofa.posterior import Known, ViewPosterior, Weights
-from kofa.updates import Touch, ViewStatistics, centred, known, statistics, update_weights
+from kofa.updates import (
+    Touch,
+    ViewStatistics,
+    centred,
+    known,
+    metric,
+    statistics,
+    update_weights,
+)
 
 _OPTIONS = {"maxiter": 50, "ftol": 1e-5}
 
@@ -27,29 +35,34 @@ Revisit = Callable[[Weights], Touch]
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Weights and bias of a view as one vector θ, on which the prior and Σ_w are spherical."""
+    """⟨w_d⟩ = B diag(root_d) θ_d, and the biases, as one vector θ."""
 
     weights: Weights  # whose means are replaced
-    root: Array  # (D, L): √scales
-    bias_root: Array  # (D,): standard deviation of the bias given the weights
+    basis: Array  # (G, K, L)
+    root: Array  # (D, L)
     precision: Array  # (D,): κ_d
     n: Array  # (D,)
 
     @classmethod
     def of(cls, view: ViewPosterior, s: ViewStatistics) -> Chart:
-        q = view.weights
-        return cls(q, np.sqrt(q.scales), np.sqrt(q.bias_variance), view.precision, s.n_column)
+        step = metric(s, view.alpha.mean, view.column_precision, view.precision, view.rho)
+        root = np.sqrt(step.scales)
+        return cls(view.weights, step.basis, root, view.precision, s.n_column)
+
+    @property
+    def bias_root(self) -> Array:
+        return 1.0 / np.sqrt(self.n * self.precision)
 
     def pack(self, mean: Array, y_mean: Array) -> Array:
         """θ of weights (D, K) and biases at the mean of z (D,)."""
-        inverse: Array = np.linalg.inv(self.weights.basis).swapaxes(-1, -2).astype(float)
+        inverse: Array = np.linalg.inv(self.basis).swapaxes(-1, -2).astype(float)
         theta = self.weights.columns.matmul(mean, inverse) / self.root
         return np.concatenate([theta.ravel(), y_mean / self.bias_root])
 
     def unpack(self, theta: Array) -> Weights:
         n = self.root.size
         along = theta[:n].reshape(self.root.shape) * self.root
-        mean = self.weights.columns.matmul(along, self.weights.basis.swapaxes(-1, -2))
+        mean = self.weights.columns.matmul(along, self.basis.swapaxes(-1, -2))
         return replace(self.weights, mean=mean, y_mean=theta[n:] * self.bias_root)
 
     def objective(self, theta: Array, revisit: Revisit) -> tuple[float, Array]:
@@ -65,7 +78,7 @@ class Chart:
         square = touch.y_square - 2.0 * y_mean * touch.y_sum + self.n * y_mean**2
         value = touch.excess - 0.5 * kappa @ square + kappa @ (w.mean * R).sum(axis=1)
         value -= 0.5 * float(theta[:n] @ theta[:n])
-        along = w.columns.matmul(kappa[:, None] * R, w.basis) * self.root
+        along = w.columns.matmul(kappa[:, None] * R, self.basis) * self.root
         of_bias = kappa * (touch.y_sum - self.n * y_mean) * self.bias_root
         return float(value), np.concatenate([along.ravel() - theta[:n], of_bias])
 
@@ -96,8 +109,7 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
     Coordinate ascent cannot find this scale: q(w) q(x) underestimates what the weights could be
     and shrinks them without end.
     """
-    rows = np.flatnonzero(data.observed.any(axis=1))
-    rows = rows[:: max(1, -(-len(rows) // _MOST_ROWS))]
+    rows = sample_rows(np.asarray(data.observed.any(axis=1)))
     part, Z = Rows.stack([data.take(rows)]), Z[rows]
     (s,) = centred(statistics(part, known(Z, part.labels)), part)
     (data,) = part.views
@@ -107,7 +119,8 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
         weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
         begin = replace(view, alpha=alpha, weights=weights)
         weights = refine(begin, s, partial(Touch.of, data, Z=Z))
-        score = leave_one_out(data, weights, alpha.mean, Z)
+        eta = left_out(data, weights.predict(Z), alpha.mean, Z)
+        score = float(data.tangent(eta)[0].sum())
         if score < best_score:
             break  # from here on it only gets worse
         best, best_score = alpha, score
@@ -115,13 +128,19 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
     return best
 
 
-def leave_one_out(data: Observations, w: Weights, alpha: Array, Z: Array) -> float:
-    """Σ g(t_n, η_n without sample n), by one Newton step from the fit to all samples.
+def sample_rows(qualify: BoolArray) -> IntArray:
+    """Evenly spaced rows among those that qualify."""
+    rows = np.flatnonzero(qualify)
+    return rows[:: max(1, -(-len(rows) // _MOST_ROWS))]
+
+
+def left_out(data: Observations, eta: Array, alpha: Array, Z: Array) -> Array:
+    """η_n of a fit without sample n, by one Newton step from the fit to all samples: (N, D).
 
     Without n, η_n moves by −h g′ / (1 − λ h), with λ the curvature −g″ at η_n and
     h = z_nᵀ (A + Σ λ z zᵀ)^-1 z_n.
     """
-    eta = w.predict(Z)
+    eta = eta.copy()
     _, slope = data.tangent(eta)
     curvature = _curvature(data, eta, slope)
     X = np.column_stack([Z, np.ones(len(Z))])
@@ -130,7 +149,7 @@ def leave_one_out(data: Observations, w: Weights, alpha: Array, Z: Array) -> flo
         H = prior + (X * weight[:, None]).T @ X
         h = (X * np.linalg.solve(H, X.T).T).sum(axis=1)
         eta[:, d] -= h * slope[:, d] / np.maximum(1.0 - weight * h, 1e-3)
-    return float(data.tangent(eta)[0].sum())
+    return eta
 
 
 def _curvature(data: Observations, eta: Array, slope: Array) -> Array:

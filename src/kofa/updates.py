@@ -24,6 +24,8 @@ from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior, Weight
 
 _AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
 _MOST_ROUNDS = 2000  # of a row that is projected by itself
+_LEAST_RHO = 0.01
+_LEAST_BLUR = 1e-6
 _LEAST_CONTRAST = -0.75  # of a variance that is added to one
 _SETTLED = 1e-10  # a factor that moves by less stands still; their prior spread is 1
 
@@ -34,12 +36,14 @@ _SETTLED = 1e-10  # a factor that moves by less stands still; their prior spread
 class Evidence:
     """What the global factors say to every sample, ready for the local step.
 
-    A sample's precision is I + Σ_g precision_g over its observed column groups g, and its
-    precision times mean is Σ_m y_n loadings_m + Σ_g offset_g.
+    A sample's mean times I + Σ_g metric_g, over its observed column groups g, is
+    Σ_m y_n loadings_m + Σ_g offset_g; its precision is I + Σ_g precision_g. The two differ by the
+    views that are not Gaussian (`ViewPosterior.rho`): there the metric is the bound's.
     """
 
     loadings: tuple[Array, ...]  # per view (D, K): τ_d ⟨w_d⟩
-    precision: Array  # (G, K(K+1)/2), packed: Σ_{d in g} G_d
+    metric: Array  # (G, K(K+1)/2), packed: Σ_{d in g} G_d, G_d = τ_d ⟨w_d w_dᵀ⟩
+    precision: Array | None  # likewise, τ_d (ρ ⟨w_d⟩⟨w_d⟩ᵀ + Σ_wd); None where it is the metric
     offset: Array  # (G, K): Σ_{d in g} G_d z̄_d − τ_d ȳ_d ⟨w_d⟩
 
     @property
@@ -48,19 +52,27 @@ class Evidence:
 
 
 def evidence(state: State, columns: tuple[Groups, ...]) -> Evidence:
-    """Collect τ_d⟨w_d⟩, G_d = τ_d⟨w_d w_dᵀ⟩ and the bias for the column groups of some rows."""
-    loadings, precision, offset = [], [], []
+    """Collect τ_d⟨w_d⟩, G_d and the bias for the column groups of some rows."""
+    loadings, metric, precision, offset = [], [], [], []
     for view, groups in zip(state, columns, strict=True):
         q, tau = view.weights, view.precision
         loading = tau[:, None] * q.mean
-        G = q.outer(tau, groups)
+        of_mean, of_spread = groups.gram(q.mean, tau), q.covariances(tau, groups)
+        G = of_mean + of_spread
         # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
         shared = q.columns.size == 1
         pull = G @ q.z_mean[0] if shared else groups.sum(_column_pull(q, tau))
         loadings.append(loading)
-        precision.append(pack(G))
+        metric.append(pack(G))
+        precision.append(pack(view.rho * of_mean + of_spread))
         offset.append(pull - groups.sum(loading * q.y_mean[:, None]))
-    return Evidence(tuple(loadings), np.concatenate(precision), np.concatenate(offset))
+    bound_is_tight = all(view.rho == 1.0 for view in state)
+    return Evidence(
+        tuple(loadings),
+        np.concatenate(metric),
+        None if bound_is_tight else np.concatenate(precision),
+        np.concatenate(offset),
+    )
 
 
 def _column_pull(q: Weights, tau: Array) -> Array:
@@ -102,14 +114,22 @@ def augment(rows: Rows, state: State, Z: Array) -> Rows:
 
 def local_step(rows: Rows, e: Evidence) -> Latent:
     """q(z_n) of every row given its pseudo-observations, in closed form."""
-    k = e.n_factors
-    # Σ_n^-1 = I + Σ_{d observed} G_d, once per pattern; its offset in the same product
-    total = rows.patterns.astype(float) @ np.concatenate([e.precision, e.offset], axis=1)
-    covariance, logdet_precision = inverse_and_logdet(np.eye(k) + unpack(total[:, :-k], k))
-    # m_n = Σ_n Σ_{d observed} [ τ_d (y_nd − ȳ_d) ⟨w_d⟩ + G_d z̄_d ]
+    return _local_step(rows, e)[0]
+
+
+def _local_step(rows: Rows, e: Evidence) -> tuple[Latent, Array]:
+    """q(z_n), and the inverse metric of each pattern."""
+    k, observed = e.n_factors, rows.patterns.astype(float)
+    # (I + Σ_{d observed} G_d)^-1, once per pattern; its offset in the same product
+    total = observed @ np.concatenate([e.metric, e.offset], axis=1)
+    inverse, logdet = inverse_and_logdet(np.eye(k) + unpack(total[:, :-k], k))
+    # m_n = (I + Σ G_d)^-1 Σ_{d observed} [ τ_d (y_nd − ȳ_d) ⟨w_d⟩ + G_d z̄_d ]
     h = total[rows.labels.label, -k:] + _pull(rows, e, augmented=False)
     h += _pull(rows, e, augmented=True)
-    return Latent(rows.labels.matmul(h, covariance), covariance, -logdet_precision, rows.labels)
+    mean, covariance = rows.labels.matmul(h, inverse), inverse
+    if e.precision is not None:
+        covariance, logdet = inverse_and_logdet(np.eye(k) + unpack(observed @ e.precision, k))
+    return Latent(mean, covariance, -logdet, rows.labels), inverse
 
 
 def _pull(rows: Rows, e: Evidence, augmented: bool) -> Array:
@@ -124,12 +144,12 @@ def _pull(rows: Rows, e: Evidence, augmented: bool) -> Array:
 def settle(rows: Rows, state: State, e: Evidence) -> Latent:
     """q(z_n) of every row by itself: pseudo-observations and local step until both stand still.
 
-    Each round is a step of steepest ascent in the metric of Σ_n^-1, so that Nesterov's momentum
-    applies (restarted where it points backwards). Rows stop one by one: none waits for, nor
-    depends on, the others in its batch.
+    Each round is a step of steepest ascent in the metric of the evidence, so that Nesterov's
+    momentum applies (restarted where it points backwards). Rows stop one by one: none waits for,
+    nor depends on, the others in its batch.
     """
     k = e.n_factors
-    q = local_step(augment(rows, state, np.zeros((rows.n_samples, k))), e)
+    q, inverse = _local_step(augment(rows, state, np.zeros((rows.n_samples, k))), e)
     if not rows.augmented:
         return q
     constant = local_step(_without_values(rows), e).mean
@@ -137,7 +157,7 @@ def settle(rows: Rows, state: State, e: Evidence) -> Latent:
     age, active = np.zeros(rows.n_samples), np.ones(rows.n_samples, dtype=bool)
     for _ in range(_MOST_ROUNDS):
         pull = _pull(augment(rows, state, ahead), e, augmented=True)
-        found = constant + rows.labels.matmul(pull, q.covariance)
+        found = constant + rows.labels.matmul(pull, inverse)
         found[~active] = Z[~active]
         backwards = ((ahead - found) * (found - Z)).sum(axis=1) > 0
         age = np.where(backwards, 0.0, age + 1.0)
@@ -214,6 +234,7 @@ class Statistics:
     logdet: float  # Σ log |Σ_n|
     z_group: Array  # (G, K): Σ ⟨z⟩ over the samples that have the column group
     S_group: Array  # (G, K(K+1)/2), packed: Σ ⟨z zᵀ⟩ likewise
+    M_group: Array  # likewise: Σ ⟨z⟩⟨z⟩ᵀ; only where some view is not Gaussian, else (0, …)
     R: tuple[Array, ...]  # per view (D, K): Σ y_n ⟨z_n⟩ᵀ over observed entries
     y_sum: tuple[Array, ...]  # per view (D,)
     y_square: tuple[Array, ...]  # per view (D,): Σ y²
@@ -227,6 +248,7 @@ class Statistics:
             self.logdet + other.logdet,
             self.z_group + other.z_group,
             self.S_group + other.S_group,
+            self.M_group + other.M_group,
             _add(self.R, other.R),
             _add(self.y_sum, other.y_sum),
             _add(self.y_square, other.y_square),
@@ -280,12 +302,11 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
     patterns, k = q.patterns, q.mean.shape[1]
     counts = np.bincount(patterns.label, minlength=patterns.size).astype(float)
     # Σ ⟨z zᵀ⟩ of each pattern = count · Σ_p + Σ m mᵀ
-    if patterns.alone:
-        second = pack(q.covariance) + pack_outer(q.mean)
-    else:
-        second = pack(counts[:, None, None] * q.covariance + patterns.gram(q.mean))
+    of_means = pack_outer(q.mean) if patterns.alone else pack(patterns.gram(q.mean))
+    second = counts[:, None] * pack(q.covariance) + of_means
     moments = np.concatenate([second, patterns.sum(q.mean)], axis=1)
     by_group = rows.patterns.T.astype(float) @ moments
+    none = np.empty((0, second.shape[1]))
     return Statistics(
         n_samples=float(len(q.mean)),
         z_sum=q.mean.sum(axis=0),
@@ -293,6 +314,7 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
         logdet=float(counts @ q.logdet),
         z_group=by_group[:, -k:],
         S_group=by_group[:, :-k],
+        M_group=rows.patterns.T.astype(float) @ of_means if rows.augmented else none,
         R=tuple(view.values.T @ q.mean for view in rows.views),
         y_sum=tuple(view.y_sum for view in rows.views),
         y_square=tuple(view.y_square for view in rows.views),
@@ -310,6 +332,7 @@ class ViewStatistics:
     y_square: Array  # (D,): Σ (y − ȳ)²
     z_mean: Array  # (G, K)
     S: Array  # (G, K, K): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
+    M: Array  # (G, K, K): Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ where the view is not Gaussian, else S
     R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
     excess: float
 
@@ -332,56 +355,95 @@ def _centred_view(stats: Statistics, m: int, data: Observations, groups: slice) 
     z_mean = stats.z_group[groups] / n[:, None]
     y_mean = y_sum / n[columns.label]
     y_square = stats.y_square[m] - y_sum * y_mean
-    S = unpack(stats.S_group[groups] - n[:, None] * pack_outer(z_mean), z_mean.shape[1])
+    shift = n[:, None] * pack_outer(z_mean)
+    S = M = unpack(stats.S_group[groups] - shift, z_mean.shape[1])
+    if data.augmented:
+        M = unpack(stats.M_group[groups] - shift, z_mean.shape[1])
     R = stats.R[m] - y_sum[:, None] * z_mean[columns.label]
-    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, R, float(stats.excess[m]))
+    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, float(stats.excess[m]))
 
 
 # ---------------------------------------------------------------- global step
 
 
-def update_weights(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> Weights:
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """(γ_d A + τ_d S_g)^-1 = B_g diag(scales_d) B_gᵀ of every column d, g its group."""
+
+    basis: Array  # (G, K, L)
+    scales: Array  # (D, L)
+    columns: Groups
+
+    @classmethod
+    def of(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
+        if columns.alone and columns.size > 1:
+            try:
+                return cls._each(S, columns, alpha, gamma, tau)
+            except np.linalg.LinAlgError:  # fewer rows than factors and hardly any noise
+                pass
+        # A^-1/2 S A^-1/2 = U Λ Uᵀ  ⇒  B = A^-1/2 U, scales_d = 1 / (γ_d + τ_d λ)
+        root = 1.0 / np.sqrt(alpha)
+        eigenvalues, U = np.linalg.eigh(root[:, None] * S * root)
+        eigenvalues = np.maximum(eigenvalues, 0.0)[columns.label]
+        scales = 1.0 / (gamma[:, None] + tau[:, None] * eigenvalues)
+        return cls(root[:, None] * U, scales, columns)
+
+    @classmethod
+    def _each(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
+        # Where no two columns share S, (γ_d A + τ_d S_d)^-1 = L^-T L^-1 is cheaper.
+        precision = tau[:, None, None] * S
+        k = np.arange(len(alpha))
+        precision[:, k, k] += gamma[:, None] * alpha
+        inverse = np.linalg.inv(np.linalg.cholesky(precision))
+        return cls(inverse.swapaxes(-1, -2), np.ones((len(gamma), len(alpha))), columns)
+
+    def solve(self, r: Array) -> Array:
+        """(γ_d A + τ_d S_g)^-1 r_d of every column: (D, K)."""
+        along = self.columns.matmul(r, self.basis) * self.scales
+        return self.columns.matmul(along, self.basis.swapaxes(-1, -2))
+
+
+def metric(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array, rho: float) -> Spectrum:
+    """The metric in which coordinate ascent moves ⟨w_d⟩: γ_d A + τ_d (M + ρ (S − M))."""
+    return Spectrum.of(s.M + rho * (s.S - s.M), s.columns, alpha, gamma, tau)
+
+
+def update_weights(
+    s: ViewStatistics, alpha: Array, gamma: Array, tau: Array, rho: float = 1.0
+) -> Weights:
     """q(w_d, b_d) of all columns, the flat bias integrated jointly with the weights."""
-    basis, scales = _bases(s, alpha, gamma, tau)
-    # ⟨w_d⟩ = τ_d Σ_wd r_c,d
-    along = s.columns.matmul(tau[:, None] * s.R, basis) * scales
-    mean = s.columns.matmul(along, basis.swapaxes(-1, -2))
-    bias_variance = 1.0 / (s.n_column * tau)
-    return Weights(mean, basis, scales, s.columns, s.y_mean, s.z_mean, bias_variance)
+    # Σ_wd = (γ_d A + τ_d S_c)^-1
+    covariance = Spectrum.of(s.S, s.columns, alpha, gamma, tau)
+    # ⟨w_d⟩ = τ_d Σ_wd r_c,d where ρ = 1
+    step = covariance if rho == 1.0 else metric(s, alpha, gamma, tau, rho)
+    return Weights(
+        step.solve(tau[:, None] * s.R),
+        covariance.basis,
+        covariance.scales,
+        s.columns,
+        s.y_mean,
+        s.z_mean,
+        1.0 / (s.n_column * tau),
+    )
 
 
-def _bases(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> tuple[Array, Array]:
-    """Basis of each group of columns and scales of each column: Σ_wd = B_g diag(scales_d) B_gᵀ."""
-    if s.columns.alone and s.columns.size > 1:
-        try:
-            return _own_basis(s, alpha, gamma, tau)
-        except np.linalg.LinAlgError:  # fewer rows than factors and hardly any noise
-            pass
-    return _shared_basis(s, alpha, gamma, tau)
+def misfit(q: Weights, s: ViewStatistics) -> Array:
+    """Σ_n (y_nd − ⟨w_d⟩·⟨z_n⟩ − ⟨b_d⟩)² of every column: (D,)."""
+    return np.asarray(s.y_square + ((q.columns.matmul(q.mean, s.M) - 2.0 * s.R) * q.mean).sum(1))
 
 
-def _shared_basis(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> tuple[Array, Array]:
-    # A^-1/2 S_c A^-1/2 = U Λ Uᵀ  ⇒  Σ_wd = A^-1/2 U diag(1 / (γ_d + τ_d λ)) Uᵀ A^-1/2
-    root = 1.0 / np.sqrt(alpha)
-    eigenvalues, U = np.linalg.eigh(root[:, None] * s.S * root)
-    eigenvalues = np.maximum(eigenvalues, 0.0)[s.columns.label]
-    return root[:, None] * U, 1.0 / (gamma[:, None] + tau[:, None] * eigenvalues)
+def blur(q: Weights, s: ViewStatistics) -> Array:
+    """Σ_n var(⟨w_d⟩·z_n) of every column, what the uncertainty of the samples adds: (D,)."""
+    return np.asarray((q.columns.matmul(q.mean, s.S - s.M) * q.mean).sum(1))
 
 
-def _own_basis(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array) -> tuple[Array, Array]:
-    # Where no two columns share S_c, Σ_wd = (γ_d A + τ_d S_c,d)^-1 = L^-T L^-1 is cheaper.
-    precision = tau[:, None, None] * s.S
-    k = np.arange(len(alpha))
-    precision[:, k, k] += gamma[:, None] * alpha
-    inverse = np.linalg.inv(np.linalg.cholesky(precision))
-    return inverse.swapaxes(-1, -2), np.ones((len(gamma), len(alpha)))
+def expected_residual(q: Weights, s: ViewStatistics, rho: float = 1.0) -> Array:
+    """Σ_n E(y_nd − w_d·z_n − b_d)² of every column, from the statistics alone: (D,).
 
-
-def expected_residual(q: Weights, s: ViewStatistics) -> Array:
-    """Σ_n E(y_nd − w_d·z_n − b_d)² of every column, from the statistics alone: (D,)."""
-    fit = q.columns.matmul(q.mean, s.S) - 2.0 * s.R
-    spread = quadratic_diagonals(q.basis, s.S)[q.columns.label]
-    residual = s.y_square + (fit * q.mean).sum(1) + (spread * q.scales).sum(1)
+    With ρ the samples' variances count less: a log-likelihood bends less than its bound.
+    """
+    of_w = (quadratic_diagonals(q.basis, s.S)[q.columns.label] * q.scales).sum(1)
+    residual = misfit(q, s) + rho * blur(q, s) + of_w
     return np.asarray(np.maximum(residual, 0.0) + s.n_column * q.bias_variance)
 
 
@@ -417,9 +479,41 @@ def update_alpha_prior(view: ViewPosterior) -> Precision:
     return Gamma(shape, shape * view.energy / c)
 
 
+def moves(view: ViewPosterior, s: ViewStatistics, competing: bool) -> Array:
+    """Steps in η that stand for the uncertainty of z in a cubature: (·, D).
+
+    √3 standard deviations, in all columns at once, or along the principal axes of columns that
+    compete, which vary together.
+    """
+    q = view.weights
+    if not competing:
+        return np.asarray(np.sqrt(3.0 * np.maximum(blur(q, s), 0.0) / s.n_column)[None])
+    size, axes = np.linalg.eigh(q.mean @ (s.S - s.M)[0] @ q.mean.T / s.n[0])
+    return np.asarray(np.sqrt(3.0 * np.maximum(size, 0.0))[:, None] * axes.T)
+
+
+def sag(data: Observations, eta: Array, steps: Array) -> float:
+    """Σ_n [g(η) − mean of g(η ± step)], summed over the steps."""
+    middle = data.tangent(eta)[0].sum()
+    ends = (data.tangent(eta + sign * step)[0].sum() for step in steps for sign in (1.0, -1.0))
+    return float(len(steps) * middle - 0.5 * sum(ends))
+
+
+def soften(view: ViewPosterior, s: ViewStatistics, fall: float) -> ViewPosterior:
+    """Let ρ be such that the likelihood term is its exact expectation over z, Σ E g.
+
+    The cubature has Σ E g = Σ g − fall/3, the term Σ g − ½ ρ Σ κ var. ρ only ever falls, so that
+    the bound only ever rises.
+    """
+    variance = float(view.precision @ blur(view.weights, s))
+    if variance <= _LEAST_BLUR * s.n.sum():
+        return view  # the samples are known; differences of g would be rounding
+    return replace(view, rho=min(view.rho, max(2.0 / 3.0 * fall / variance, _LEAST_RHO)))
+
+
 def update_view(view: ViewPosterior, s: ViewStatistics) -> ViewPosterior:
     """One sweep over the global factors of a view."""
-    q = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
+    q = update_weights(s, view.alpha.mean, view.column_precision, view.precision, view.rho)
     tau = update_tau(view, q, s)
     alpha = update_alpha(view.alpha_prior, q, view.column_precision)
     gamma = None if view.gamma is None else update_gamma(view.gamma_prior, q, alpha.mean)

@@ -1,0 +1,54 @@
+"""How sharply a view's probabilities may follow its factors, found on samples left out.
+
+Coordinate ascent maximises E log p(t | z), which is never above the log p(t) = log E p(t | z) that
+a prediction stands for: where the factors of a sample are uncertain, the weights come out small
+and the probabilities timid. One number per view, by which the mean of η is multiplied when
+it is predicted, makes up for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from kofa.likelihoods import Likelihood
+from kofa.linalg import Array
+from kofa.observations import Observations, Rows
+from kofa.posterior import State
+from kofa.refinement import left_out, sample_rows
+from kofa.updates import evidence, linear_predictor, settle
+
+_LIMITS = (-1.5, 1.5)  # of log sharpness
+_PRIOR = 0.5  # its standard deviation a priori
+
+
+def sharpness(rows: Rows, state: State, m: int) -> float:
+    """The factor of η with which view m of the samples is best predicted from their other views.
+
+    The samples' own part in the weights is taken out; 1 where nothing else is known of them.
+    """
+    data, others = rows.views[m], [i for i in range(len(state)) if i != m]
+    seen = [rows.views[i].observed.any(axis=1) for i in others]
+    which = sample_rows(data.observed.any(axis=1) & np.any(seen, axis=0))
+    if len(which) == 0 or data.likelihood is None:
+        return 1.0
+    part = Rows.stack([rows.views[i].take(which) for i in others])
+    beside = tuple(state[i] for i in others)
+    q = settle(part, beside, evidence(beside, tuple(view.columns for view in part.views)))
+    view = state[m]
+    mean, variance = linear_predictor(q, view.weights, data.likelihood.competing)
+    mean = left_out(data.take(which), mean, view.alpha.mean, q.mean)
+    return _sharpest(data.take(which), data.likelihood, mean, variance)
+
+
+def _sharpest(data: Observations, likelihood: Likelihood, mean: Array, variance: Array) -> float:
+    targets = data.targets
+    assert targets is not None
+
+    def surprise(log_sharpness: float) -> float:
+        score = likelihood.log_predictive(targets, np.exp(log_sharpness) * mean, variance)
+        prior = 0.5 * (log_sharpness / _PRIOR) ** 2
+        return float(prior - np.where(data.mask, score, 0.0).sum())
+
+    found = minimize_scalar(surprise, bounds=_LIMITS, method="bounded", options={"xatol": 0.01})
+    return float(np.exp(found.x))
