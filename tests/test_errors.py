@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import kofa
-from conftest import two_views
+from conftest import KINDS, mixed, two_views
 from kofa import DataError, DeclarationError
 
 X = np.arange(12.0).reshape(6, 2) ** 1.5
@@ -149,6 +149,138 @@ def test_outputs_need_two_labelled_samples():
 def test_callable_kernel_of_the_wrong_shape():
     with pytest.raises(DataError, match=r"'x'.*shape \(6, 6\) but got \(6,\)"):
         kofa.FactorModel({"x": kofa.Real(kernel=lambda A, _: A[:, 0])}).fit({"x": X})
+
+
+POSITIVE = FRAME + 1.0
+BAD_KINDS = {
+    "one class": (kofa.Categorical(), list("aaaaaa"), "'y'.*two classes.*are 'a'; leave"),
+    "one class in an array": (
+        kofa.Categorical(), np.array(list("aaaaaa")), "'y'.*two classes.*are 'a'; leave",
+    ),
+    "one number as class": (kofa.Categorical(), np.ones(6, int), "'y'.*two classes.*are 1; leave"),
+    "as many classes as samples": (
+        kofa.Categorical(), list("abcdef"), r"'y'.*6 labels occurs once.*kofa\.Real",
+    ),
+    "no label": (kofa.Categorical(), [None] * 6, "'y' has no observed value; leave"),
+    "two columns of labels": (
+        kofa.Categorical(), FRAME, r"'y'.*one column.*got 2.*kofa\.Binary.*view of its own",
+    ),
+    "lists as labels": (
+        kofa.Categorical(), pd.Series([[1], [2], [1], [2], [1], [2]]), "'y'.*words or numbers",
+    ),
+    "negative counts": (
+        kofa.Count(), FRAME.round() - 1.0, r"'y', column 'a'.*counts.*got -1;.*kofa\.Real",
+    ),
+    "fractional counts": (kofa.Count(), FRAME, r"'y', column 'a'.*whole.*got 2\.8.*round"),
+    "counts in an array": (kofa.Count(), -X, "'y', column 0.*counts.*got -2.8"),
+    "zeros in a positive view": (
+        kofa.Positive(), POSITIVE.assign(b=0.0), "'y', column 'b'.*positive.*got 0;.*missing",
+    ),
+    "a two among zeros and ones": (
+        kofa.Binary(), 0 * FRAME + [0.0, 2.0], "'y', column 'b'.*0, 1 or missing.*got 2;.*recode",
+    ),
+    "words in a binary view": (
+        kofa.Binary(), pd.DataFrame({"sex": list("mfmfmf")}), "'y', column 'sex'.*'m'.*encode",
+    ),
+    "kernelized counts": (kofa.Count(kernel="rbf"), -X, "'y', column 0.*counts.*got -2.8"),
+    "kernelized zeros": (kofa.Positive(kernel="rbf"), 0 * X, "'y', column 0.*positive.*got 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("view", "values", "message"), BAD_KINDS.values(), ids=BAD_KINDS)
+def test_bad_values_of_a_kind_in_fit(view, values, message):
+    index = values.index if hasattr(values, "index") and not isinstance(values, list) else None
+    x = X if index is None else pd.DataFrame(X, index=index)
+    with pytest.raises(DataError, match=message):
+        kofa.FactorModel({"x": kofa.Real(), "y": view}).fit({"x": x, "y": values})
+
+
+@pytest.mark.parametrize("option", ["kernel", "sparse", "landmarks", "noise", "scale"])
+def test_labels_have_no_options(option):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
+        kofa.Categorical(**{option: None})
+
+
+@pytest.mark.parametrize("view", [kofa.Binary, kofa.Count])
+def test_kinds_without_noise(view):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'noise'"):
+        view(noise="view")
+
+
+@pytest.fixture(scope="module")
+def mixed_model():
+    return kofa.FactorModel(KINDS, callback=lambda _: True).fit(mixed(np.random.default_rng(0)))
+
+
+BAD_USE = {
+    "unseen class": (
+        lambda m: m.transform({"label": ["ant", "emu"]}),
+        "'label': class 'emu' was not seen in fit; mark it as missing.*'ant', 'bee', 'cat', 'dog'",
+    ),
+    "unseen class of an input": (
+        lambda m: m.predict({"label": ["emu"]}, "real"), "'label': class 'emu' was not seen",
+    ),
+    "unseen class to score": (
+        lambda m: m.score({"label": ["emu"]}), "'label': class 'emu' was not seen",
+    ),
+    "two columns of labels": (lambda m: m.transform({"label": X}), "'label'.*one column.*got 2"),
+    "negative counts": (
+        lambda m: m.transform({"count": np.full((2, 4), -1)}), "'count', column 0.*got -1.*Real",
+    ),
+    "zeros in a positive view": (
+        lambda m: m.impute({"positive": np.zeros((2, 4))}), "'positive', column 0.*got 0.*missing",
+    ),
+    "a two among zeros and ones": (
+        lambda m: m.transform({"binary": np.full((2, 4), 2)}), "'binary', column 0.*got 2.*recode",
+    ),
+    "probabilities of real numbers": (
+        lambda m: m.predict_proba({"label": ["ant"]}, "real"), "'real'.*no probabilities.*predict",
+    ),
+    "probabilities of counts": (
+        lambda m: m.predict_proba({"label": ["ant"]}, "count"), "'count'.*no probab.*predict",
+    ),
+    "standard deviation of labels": (
+        lambda m: m.predict({"real": np.zeros((1, 4))}, "label", return_std=True),
+        "'label'.*no standard deviation.*predict_proba",
+    ),
+    "standard deviation of ones": (
+        lambda m: m.predict({"real": np.zeros((1, 4))}, "binary", return_std=True),
+        "'binary'.*no standard deviation.*predict_proba",
+    ),
+    "quantiles of ones": (
+        lambda m: m.predict_quantiles({"label": ["ant"]}, "binary", [0.5]),
+        "'binary'.*no quantiles.*predict_proba",
+    ),
+    "quantiles of labels": (
+        lambda m: m.predict_quantiles({"real": np.zeros((1, 4))}, "label", [0.5]),
+        "'label'.*no quantiles.*predict_proba",
+    ),
+    "quantile above one": (
+        lambda m: m.predict_quantiles({"label": ["ant"]}, "real", [0.5, 1.5]),
+        r"'real'.*between 0 and 1.*1\.5",
+    ),
+    "quantile of one": (
+        lambda m: m.predict_quantiles({"label": ["ant"]}, "real", 1.0), "'real'.*between 0 and 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("use", "message"), BAD_USE.values(), ids=BAD_USE)
+def test_bad_use_of_a_fitted_model(mixed_model, use, message):
+    with pytest.raises(DataError, match=message):
+        use(mixed_model)
+
+
+def test_messages_call_a_kind_as_the_user_does(mixed_model):
+    for view, use in (("real", "predict_proba"), ("label", "predict"), ("binary", "predict")):
+        options = {"return_std": True} if use == "predict" else {}
+        with pytest.raises(DataError, match=f"a {type(KINDS[view]).__name__} view has no"):
+            getattr(mixed_model, use)({"positive": np.ones((1, 4))}, view, **options)
+
+
+def test_unseen_class_does_not_matter_in_the_view_that_is_predicted(mixed_model):
+    data = {"real": np.zeros((1, 4)), "label": ["emu"]}
+    assert mixed_model.predict(data, "label")[0] in list(mixed_model.classes_["label"])
 
 
 @pytest.fixture

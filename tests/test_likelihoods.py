@@ -414,31 +414,31 @@ def test_probabilities_respect_that_classes_vary_together(rng, n_classes):
     """Against 200,000 draws of z, w and b: nearer than with independent variances."""
     z = rng.standard_normal((150, 2))
     eta = 3.0 * z @ rng.standard_normal((2, n_classes))
-    x = z @ rng.standard_normal((2, 3)) + rng.standard_normal((150, 3))
+    x = z @ rng.standard_normal((2, 3)) + 0.5 * rng.standard_normal((150, 3))
     labels = np.argmax(eta + rng.standard_normal(eta.shape), axis=1)
     labels[:n_classes] = range(n_classes)
     views = {"x": kofa.Real(), "label": kofa.Categorical()}
     model = kofa.FactorModel(views, n_factors=2).fit({"x": x, "label": labels})
-    new = {"x": x[:8]}
+    new = {"x": np.where([True, False, False], x[:8], np.nan)}  # z is uncertain
     (_, q, _), *_ = model._given(new).project()
-    w = model.posterior_[1].weights
-    drawn = np.array([draw_classes(rng, q, w, n) for n in range(8)])
-    apart = Multinomial(n_classes).probability(*linear_predictor(q, w))
-    together = model.predict_proba(new, "label")
-    error, worse = np.abs(together - drawn).mean(), np.abs(apart - drawn).mean()
+    w, sharpness = model.posterior_[1].weights, model.views_["label"].sharpness
+    mean, variance = linear_predictor(q, w)
+    apart = Multinomial(n_classes).probability(sharpness * mean, variance)
+    shift = (sharpness - 1.0) * mean
+    drawn = np.array([draw_classes(rng, q, w, n, shift[n]) for n in range(8)])
+    error, worse = (np.abs(p - drawn).mean() for p in (model.predict_proba(new, "label"), apart))
     assert error < 0.01
     assert error < 0.5 * worse
 
 
-def draw_classes(rng, q: Latent, w, n, size=200_000):
+def draw_classes(rng, q: Latent, w, n, shift, size=200_000):
     """How often each class is the largest, for sample n."""
     covariance = q.covariance[q.patterns.label[n]]
     z = rng.multivariate_normal(q.mean[n], covariance, size)
-    eta = np.empty((size, len(w.mean)))
+    eta = shift + rng.standard_normal((size, len(w.mean)))
     for d in range(len(w.mean)):
         B = w.basis[w.columns.label[d]]
         v = rng.multivariate_normal(w.mean[d], B @ np.diag(w.scales[d]) @ B.T, size)
-        eta[:, d] = w.y_mean[d] + (v * (z - w.z_mean[w.columns.label[d]])).sum(axis=1)
+        eta[:, d] += w.y_mean[d] + (v * (z - w.z_mean[w.columns.label[d]])).sum(axis=1)
         eta[:, d] += np.sqrt(w.bias_variance[d]) * rng.standard_normal(size)
-    winner = np.argmax(eta + rng.standard_normal(eta.shape), axis=1)
-    return np.bincount(winner, minlength=eta.shape[1]) / size
+    return np.bincount(np.argmax(eta, axis=1), minlength=eta.shape[1]) / size

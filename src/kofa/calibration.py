@@ -29,7 +29,8 @@ def sharpness(rows: Rows, state: State, m: int) -> float:
     """
     data, others = rows.views[m], [i for i in range(len(state)) if i != m]
     seen = [rows.views[i].observed.any(axis=1) for i in others]
-    which = sample_rows(data.observed.any(axis=1) & np.any(seen, axis=0))
+    labelled = data.observed.any(axis=1)
+    which = sample_rows(labelled & np.any(seen, axis=0))
     if len(which) == 0 or data.likelihood is None:
         return 1.0
     part = Rows.stack([rows.views[i].take(which) for i in others])
@@ -37,7 +38,8 @@ def sharpness(rows: Rows, state: State, m: int) -> float:
     q = settle(part, beside, evidence(beside, tuple(view.columns for view in part.views)))
     view = state[m]
     mean, variance = linear_predictor(q, view.weights, data.likelihood.competing)
-    mean = left_out(data.take(which), mean, view.alpha.mean, q.mean)
+    copies = float(labelled.sum()) / len(which)
+    mean = left_out(data.take(which), mean, view.alpha.mean, q.mean, copies)
     return _sharpest(data.take(which), data.likelihood, mean, variance)
 
 

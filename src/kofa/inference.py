@@ -191,13 +191,8 @@ def _spectral_priors(
     inputs = [(view, role) for view, role in zip(state, roles, strict=True) if not role.output]
     total = np.sum([energy(view, role) for view, role in inputs], axis=0)
     total = np.maximum(total, LEAST_ENERGY)
-    kernels = any(role.kernelized and not role.output for role in roles)
     return [
-        view
-        if not role.output
-        else _with_fixed_energy(view, total, observations, Z)
-        if kernels and observations.augmented
-        else _with_energy(view, total)
+        _with_energy(view, total, observations, Z) if role.output else view
         for view, role, observations in zip(state, roles, data, strict=True)
     ]
 
@@ -209,14 +204,10 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     return np.asarray(along / max(float(along.max()), np.finfo(float).tiny))
 
 
-def _with_fixed_energy(
-    view: ViewPosterior, total: Array, data: Observations, Z: Array
-) -> ViewPosterior:
-    known = choose_scale(view, data, Z, total)
-    return replace(view, alpha=known, alpha_prior=known, energy=total)
-
-
-def _with_energy(view: ViewPosterior, total: Array) -> ViewPosterior:
+def _with_energy(view: ViewPosterior, total: Array, data: Observations, Z: Array) -> ViewPosterior:
+    if data.augmented:
+        known = choose_scale(view, data, Z, total)
+        return replace(view, alpha=known, alpha_prior=known, energy=total)
     shape = np.array(SPECTRAL_SHAPE)
     c = float(total.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
     prior = Gamma(shape, shape * total / c)

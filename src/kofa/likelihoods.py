@@ -240,7 +240,7 @@ class Multinomial(Likelihood):
         if n_classes < 2:
             raise DataError(
                 f"View {table.name!r}: expected at least two classes but all labels are "
-                f"{table.classes[0]!r}; leave the view out."
+                f"{table.classes.tolist()[0]!r}; leave the view out."
             )
         if n_classes == n_labels and n_labels > 2:
             raise DataError(
@@ -387,8 +387,11 @@ class Poisson(Likelihood):
     @classmethod
     def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
         n = (~np.isnan(table.values)).sum(axis=0)
-        rate = (np.nansum(table.values, axis=0) + 0.5) / n  # not zero where all counts are
-        return cls(rate, np.minimum(np.nanmax(table.values, axis=0), 4.0 * rate + 3.0))
+        most = np.nanmax(table.values, axis=0)
+        for _ in range(_TRIMS):  # large counts are to move the mean as little as the rest
+            rate = (np.nansum(np.minimum(table.values, most), axis=0) + 0.5) / n  # never zero
+            most = np.minimum(most, 4.0 * rate + 3.0)
+        return cls(rate, most)
 
     @property
     def curvature(self) -> Array:
@@ -447,6 +450,7 @@ class Poisson(Likelihood):
 
 
 _LOG_SOFTPLUS_BEND = 0.1671
+_TRIMS = 5
 
 
 def _log_softplus(eta: Array) -> Array:

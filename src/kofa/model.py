@@ -361,7 +361,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         if not return_std:
             by_mean = fitted.layer.predicts_by_mean
             (values,) = given.of_view(view, fitted.layer.predict, by_mean=by_mean)
-            return decoded(values, fitted.outputs, fitted.classes, fitted.dtype, names)
+            return decoded(values, fitted, names)
         with _explained(view, fitted, "standard deviation", "predict_proba"):
             mean, std = given.of_view(view, fitted.layer.predict, fitted.layer.std)
         return labelled(mean, names, fitted.outputs), labelled(std, names, fitted.outputs)

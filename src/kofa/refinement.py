@@ -134,11 +134,11 @@ def sample_rows(qualify: BoolArray) -> IntArray:
     return rows[:: max(1, -(-len(rows) // _MOST_ROWS))]
 
 
-def left_out(data: Observations, eta: Array, alpha: Array, Z: Array) -> Array:
+def left_out(data: Observations, eta: Array, alpha: Array, Z: Array, copies: float = 1.0) -> Array:
     """η_n of a fit without sample n, by one Newton step from the fit to all samples: (N, D).
 
     Without n, η_n moves by −h g′ / (1 − λ h), with λ the curvature −g″ at η_n and
-    h = z_nᵀ (A + Σ λ z zᵀ)^-1 z_n.
+    h = z_nᵀ (A + Σ λ z zᵀ)^-1 z_n. Each sample may stand for several in the fit.
     """
     eta = eta.copy()
     _, slope = data.tangent(eta)
@@ -146,7 +146,7 @@ def left_out(data: Observations, eta: Array, alpha: Array, Z: Array) -> Array:
     X = np.column_stack([Z, np.ones(len(Z))])
     prior = np.diag(np.append(alpha, _STEP))  # the bias has a flat prior, or nearly
     for d, weight in enumerate(curvature.T):
-        H = prior + (X * weight[:, None]).T @ X
+        H = prior + copies * (X * weight[:, None]).T @ X
         h = (X * np.linalg.solve(H, X.T).T).sum(axis=1)
         eta[:, d] -= h * slope[:, d] / np.maximum(1.0 - weight * h, 1e-3)
     return eta

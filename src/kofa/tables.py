@@ -290,33 +290,45 @@ def labelled(values: Array, samples: Any, columns: Sequence[Hashable] | None) ->
     return pd.DataFrame(values, index=samples, columns=None if columns is None else list(columns))
 
 
-def decoded(values: Array, columns: Any, classes: Any, dtype: Any, samples: Any) -> Any:
+def decoded(values: Array, view: Any, samples: Any) -> Any:
     """Numbers as a table; numbers of classes as labels, in a Series where samples have names."""
-    if classes is None:
-        return labelled(values, samples, columns)
-    labels = classes[values[:, 0].astype(np.intp)]
+    if view.classes is None:
+        return labelled(values, samples, view.outputs)
+    labels = view.classes[values[:, 0].astype(np.intp)]
     if samples is None:
         return labels
     import pandas as pd
 
-    return pd.Series(labels, index=samples, dtype=dtype)
+    name = None if view.inputs is None else view.inputs[0]
+    return _typed(pd.Series(labels, index=samples, name=name), view.dtype)
 
 
 def restored(values: Array, table: Table, samples: Any) -> Any:
     """Completed values in the shape and, where these can hold them, the types of a table."""
     columns: list[Any] = list(values.T)
     if table.classes is not None:
-        whole = np.where(np.isnan(values[:, 0]), 0.0, values[:, 0]).astype(np.intp)
-        columns = [table.classes[whole]]
+        columns = [table.classes[values[:, 0].astype(np.intp)]]
     if samples is None:
-        dtype = table.dtypes[0]
-        return np.column_stack(columns).astype(dtype)
+        return _typed(np.column_stack(columns), table.dtypes[0])
     import pandas as pd
 
     names = range(len(columns)) if table.columns is None else table.columns
+    dtypes = table.dtypes if len(table.dtypes) == len(columns) else table.dtypes * len(columns)
     return pd.DataFrame(
         {
-            name: pd.Series(column, index=samples).astype(dtype)
-            for name, column, dtype in zip(names, columns, table.dtypes, strict=True)
+            name: _typed(pd.Series(column, index=samples), dtype)
+            for name, column, dtype in zip(names, columns, dtypes, strict=True)
         }
     )
+
+
+def _typed(values: Any, dtype: Any) -> Any:
+    """Values in a type, unless it cannot hold them as they are."""
+    if getattr(dtype, "kind", "O") in "iub" and values.dtype.kind == "f":
+        whole = values == np.floor(values)
+        if not np.all(whole if dtype.kind != "b" else (values == 0) | (values == 1)):
+            return values  # holes that stay, or fills between whole numbers
+    try:
+        return values.astype(dtype)
+    except (TypeError, ValueError):
+        return values
