@@ -35,7 +35,8 @@ def sharpness(rows: Rows, state: State, m: int) -> float:
         return 1.0
     part = Rows.stack([rows.views[i].take(which) for i in others])
     beside = tuple(state[i] for i in others)
-    q = settle(part, beside, evidence(beside, tuple(view.columns for view in part.views)))
+    e = evidence(beside, tuple(view.columns for view in part.views))
+    q = settle(part, beside, e, within=1e-3)
     view = state[m]
     mean, variance = linear_predictor(q, view.weights, data.likelihood.competing)
     copies = float(labelled.sum()) / len(which)

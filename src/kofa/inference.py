@@ -45,7 +45,7 @@ OUTPUT_START_NOISE = 0.5
 HELD = 1e3
 HELD_FLOOR = 3e-8
 PATIENCE = 4  # quiet iterations in a row that end a fit
-REFINEMENT_PACE = 1.5  # the same for weights of non-Gaussian outputs: 1, 2, 3, 5, 8
+REFINEMENT_PACE = 2.0  # the same for a closer look at likelihoods: 1, 2, 4, 8
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
 

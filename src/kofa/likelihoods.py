@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import erfcx, expit, gammaln, log_expit, log_ndtr, ndtr, ndtri, pdtr
+from scipy.special import erfcx, gammaln, log_ndtr, ndtr, ndtri, pdtr
 
 from kofa.errors import DataError
 from kofa.linalg import Array, BoolArray, IntArray
@@ -56,8 +56,8 @@ class Likelihood:
         raise NotImplementedError
 
     def encode(self, values: Array) -> Array:
-        """Targets (n, D) from a table's values, NaN where missing."""
-        return values
+        """Targets (n, D) from a table's values, NaN where missing; an array of its own."""
+        return values.copy()
 
     # ---- the Gaussian layer
 
@@ -200,7 +200,10 @@ class Bernoulli(Likelihood):
 
     def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
         sign = 2.0 * targets - 1.0
-        return log_ndtr(sign * eta), sign * _inverse_mills(sign * eta)
+        x = np.minimum(sign * eta, _CERTAIN)
+        # erfcx(−x/√2) = 2 Φ(x) exp(x²/2) gives both log Φ and φ/Φ
+        scaled = erfcx(-x / np.sqrt(2.0))
+        return np.log(0.5 * scaled) - 0.5 * x * x, sign * np.sqrt(2.0 / np.pi) / scaled
 
     def predict(self, mean: Array, variance: Array) -> Array:  # noqa: ARG002
         return (mean > 0).astype(float)
@@ -212,10 +215,12 @@ class Bernoulli(Likelihood):
         return np.asarray(log_ndtr((2.0 * targets - 1.0) * mean / np.sqrt(1.0 + variance)))
 
 
+_CERTAIN = 37.0  # Φ is one to the last digit, and exp(x²/2) still a number
+
+
 def _inverse_mills(x: Array) -> Array:
     """φ(x) / Φ(x) without underflow."""
-    with np.errstate(over="ignore"):  # erfcx grows beyond all numbers where the ratio is zero
-        return np.asarray(np.sqrt(2.0 / np.pi) / erfcx(-x / np.sqrt(2.0)))
+    return np.asarray(np.sqrt(2.0 / np.pi) / erfcx(-np.minimum(x, _CERTAIN) / np.sqrt(2.0)))
 
 
 # ---------------------------------------------------------------- classes
@@ -399,18 +404,26 @@ class Poisson(Likelihood):
         return 0.25 * self.rate + _LOG_SOFTPLUS_BEND * self.most
 
     def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
-        log_f = _log_softplus(point := np.maximum(eta, self._end_of_poisson(targets)))
-        value = targets * (np.log(self.rate) + log_f) - self.rate * np.exp(log_f)
-        slope = targets * np.exp(log_expit(point) - log_f) - self.rate * expit(point)
-        below, kappa = eta - point, self.curvature
-        value += (slope - 0.5 * kappa * below) * below - gammaln(targets + 1.0)
-        return value, slope - kappa * below
+        point = self._within_poisson(targets, eta)
+        f, steepness = _softplus(point)
+        value = targets * np.log(self.rate * f) - self.rate * f - _log_factorial(targets)
+        slope = (targets / f - self.rate) * steepness
+        if point is not eta:
+            below, kappa = eta - point, self.curvature
+            value += (slope - 0.5 * kappa * below) * below
+            slope -= kappa * below
+        return value, slope
 
-    def _end_of_poisson(self, targets: Array) -> Array:
-        """The η above which −g″ ≤ κ: −(log softplus)″ ≤ softplus^-2 gives it for large counts."""
-        bend = np.maximum(_LOG_SOFTPLUS_BEND * self.most, np.finfo(float).tiny)
-        f = np.sqrt(np.maximum(targets, 1.0) / bend)
-        return np.where(targets > self.most, f + np.log(-np.expm1(-f)), -np.inf)
+    def _within_poisson(self, targets: Array, eta: Array) -> Array:
+        """η, or for large counts the least at which −g″ ≤ κ: −(log softplus)″ ≤ softplus^-2."""
+        large = np.nonzero(targets > self.most)
+        if not len(large[0]):
+            return eta
+        bend = np.maximum(_LOG_SOFTPLUS_BEND * self.most[large[1]], np.finfo(float).tiny)
+        f = np.sqrt(targets[large] / bend)
+        point = eta.copy()
+        point[large] = np.maximum(eta[large], f + np.log(-np.expm1(-f)))
+        return point
 
     def predict(self, mean: Array, variance: Array) -> Array:
         weights, rates = self._rates(mean, variance)
@@ -446,18 +459,36 @@ class Poisson(Likelihood):
         """Weights and rates of a quadrature over η: (nodes,), (n, D, nodes)."""
         nodes, log_weights = _gauss_hermite(_NODES)
         eta = mean[..., None] + np.sqrt(variance)[..., None] * nodes
-        return np.exp(log_weights), self.rate[:, None] * np.exp(_log_softplus(eta))
+        return np.exp(log_weights), self.rate[:, None] * _softplus(eta)[0]
 
 
 _LOG_SOFTPLUS_BEND = 0.1671
 _TRIMS = 5
 
 
-def _log_softplus(eta: Array) -> Array:
-    """log log(1 + e^η), which is η far to the left."""
-    far = eta < -30.0
-    near = np.log(np.logaddexp(0.0, np.where(far, 0.0, eta)))
-    return np.where(far, eta, near)
+def _softplus(eta: Array) -> tuple[Array, Array]:
+    """log(1 + e^η) and its slope, never zero."""
+    eta = np.maximum(eta, -700.0)
+    e = np.exp(-np.abs(eta))
+    f = np.log1p(e)
+    steepness = 1.0 / (1.0 + e)
+    return f + np.maximum(eta, 0.0), np.where(eta < 0, e * steepness, steepness)
+
+
+def _log_factorial(counts: Array) -> Array:
+    """log t!, from a table where counts are small: it is needed again and again."""
+    largest = float(counts.max(initial=0.0))
+    if largest > _TABLE:
+        return np.asarray(gammaln(counts + 1.0))
+    return _log_factorials()[counts.astype(np.intp)]
+
+
+_TABLE = 10_000
+
+
+@cache
+def _log_factorials() -> Array:
+    return np.asarray(gammaln(np.arange(_TABLE + 2.0) + 1.0))
 
 
 # ---------------------------------------------------------------- messages

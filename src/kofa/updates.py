@@ -27,7 +27,6 @@ _MOST_ROUNDS = 2000  # of a row that is projected by itself
 _LEAST_RHO = 0.01
 _LEAST_BLUR = 1e-6
 _LEAST_CONTRAST = -0.75  # of a variance that is added to one
-_SETTLED = 1e-10  # a factor that moves by less stands still; their prior spread is 1
 
 # ---------------------------------------------------------------- local step
 
@@ -141,32 +140,31 @@ def _pull(rows: Rows, e: Evidence, augmented: bool) -> Array:
     return h
 
 
-def settle(rows: Rows, state: State, e: Evidence) -> Latent:
+def settle(rows: Rows, state: State, e: Evidence, within: float = 1e-9) -> Latent:
     """q(z_n) of every row by itself: pseudo-observations and local step until both stand still.
 
     Each round is a step of steepest ascent in the metric of the evidence, so that Nesterov's
-    momentum applies (restarted where it points backwards). Rows stop one by one: none waits for,
-    nor depends on, the others in its batch.
+    momentum applies (restarted where it points backwards). Rows stop one by one, when a step is
+    `within` so much of the factors' prior spread: none depends on the others in its batch.
     """
-    k = e.n_factors
-    q, inverse = _local_step(augment(rows, state, np.zeros((rows.n_samples, k))), e)
+    q, inverse = _local_step(augment(rows, state, np.zeros((rows.n_samples, e.n_factors))), e)
     if not rows.augmented:
         return q
-    constant = local_step(_without_values(rows), e).mean
-    Z, ahead = q.mean, q.mean
+    constant = _local_step(_without_values(rows), e)[0].mean
+    z, ahead = q.mean, q.mean
     age, active = np.zeros(rows.n_samples), np.ones(rows.n_samples, dtype=bool)
     for _ in range(_MOST_ROUNDS):
         pull = _pull(augment(rows, state, ahead), e, augmented=True)
         found = constant + rows.labels.matmul(pull, inverse)
-        found[~active] = Z[~active]
-        backwards = ((ahead - found) * (found - Z)).sum(axis=1) > 0
+        found[~active] = z[~active]
+        backwards = ((ahead - found) * (found - z)).sum(axis=1) > 0
         age = np.where(backwards, 0.0, age + 1.0)
-        active &= np.abs(found - ahead).max(axis=1) > _SETTLED
-        ahead = found + (age / (age + 3.0) * active)[:, None] * (found - Z)
-        Z = found
+        active &= np.abs(found - ahead).max(axis=1) > within
+        ahead = found + (age / (age + 3.0) * active)[:, None] * (found - z)
+        z = found
         if not active.any():
             break
-    return replace(q, mean=Z)
+    return replace(q, mean=z)
 
 
 def _without_values(rows: Rows) -> Rows:
