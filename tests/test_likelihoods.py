@@ -77,8 +77,8 @@ def test_predicted_probabilities_sum_to_one_before_they_are_made_to(
 ):
     raw, plain = [], likelihoods._cone
 
-    def spy(ahead, ratio):
-        log_p, slope = plain(ahead, ratio)
+    def spy(ahead, ratio, *nodes):
+        log_p, slope = plain(ahead, ratio, *nodes)
         raw.append(np.exp(log_p))
         return log_p, slope
 
@@ -159,7 +159,12 @@ def outlying_poisson(rng, n):
     return Poisson(RATE, MOST), np.floor(MOST * 10 ** rng.uniform(0, 4, (n, 3))) + 1
 
 
-AUGMENTED = [bernoulli, multinomial, poisson, outlying_poisson]
+def empty_poisson(_, n):
+    """Nothing but zeros: all curvature is that of the rate."""
+    return Poisson(RATE, np.zeros(3)), np.zeros((n, 3))
+
+
+AUGMENTED = [bernoulli, multinomial, poisson, outlying_poisson, empty_poisson]
 
 
 def predictors(rng, targets, reach):

@@ -45,6 +45,7 @@ OUTPUT_START_NOISE = 0.5
 HELD = 1e3
 HELD_FLOOR = 3e-8
 PATIENCE = 4  # quiet iterations in a row that end a fit
+SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
 REFINEMENT_PACE = 2.0  # the same for a closer look at likelihoods: 1, 2, 4, 8
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
@@ -228,15 +229,13 @@ def run(
         for m, (role, view) in enumerate(zip(roles, engine.rows.views, strict=True))
         if role.output and view.augmented
     ]
-    previous, quiet, turn = -np.inf, 0, 3.0
-    next_look = 1.0 if engine.rows.augmented else np.inf
+    previous, quiet, turn, look = -np.inf, 0, 3.0, 1.0
     for n_iter in range(1, settings.max_iter + 1):
         stats = engine.sweep(state)
         views = centred(stats, engine.rows)
         state = global_step(state, views)
-        look = n_iter >= next_look
-        if look:
-            next_look = REFINEMENT_PACE * n_iter
+        if refined and n_iter >= look:
+            look = REFINEMENT_PACE * n_iter
             state, stats = _refine(engine, refined, state, stats, views)
             views = centred(stats, engine.rows)
         terms = elbo(state, stats, views, names)
@@ -249,8 +248,9 @@ def run(
         quiet = quiet + 1 if slow and not pruned else 0
         result.converged = quiet >= PATIENCE
         previous = bound
-        if look:
-            state = _soften(engine, state, views)
+        if result.converged and engine.rows.augmented:
+            state, result.converged = _soften(engine, state, views)
+            quiet = 0
         if pruned:
             state = tuple(view.keep(keep) for view in state)
             engine.keep(keep)
@@ -282,15 +282,20 @@ def _refine(
     return tuple(refined), stats
 
 
-def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> State:
-    """Let the variances in each view that is not Gaussian count as the likelihood has it."""
+def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> tuple[State, bool]:
+    """Let the variances in each view that is not Gaussian count as the likelihood has it.
+
+    Also whether they already did. Done where the loop stands still: on the way there, weights
+    that are still too large would make every curvature look small.
+    """
     softened = list(state)
     for m, data in enumerate(engine.rows.views):
         if data.likelihood is not None:
             steps = moves(state[m], views[m], data.likelihood.competing)
             fall = engine.sag(m, state[m].weights, steps)
             softened[m] = soften(state[m], views[m], fall)
-    return tuple(softened)
+    change = max(old.rho - new.rho for old, new in zip(state, softened, strict=True))
+    return tuple(softened), change < SOFT_ENOUGH
 
 
 def by_strength(state: State) -> State:

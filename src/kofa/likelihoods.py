@@ -27,7 +27,9 @@ from kofa.scaling import Scaling, Unit
 from kofa.tables import Table
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
-_NODES = 24  # of a quadrature: errors below 1e-8 (tests/test_likelihoods.py)
+# Nodes of a quadrature (tests/test_likelihoods.py): errors below 1e-8, and below 1e-6 where the
+# classes differ in variance.
+_NODES, _NODES_UNEQUAL = 24, 64
 _AT_ONCE = 2**20  # numbers in a temporary
 
 
@@ -266,7 +268,7 @@ class Multinomial(Likelihood):
 
     def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
         label, rows = np.argmax(targets, axis=1), np.arange(len(eta))
-        log_p, pressure = _race(eta, np.ones(eta.shape), label)
+        log_p, pressure = _race(eta, np.ones(eta.shape), label, _NODES)
         value, slope = np.zeros(eta.shape), -pressure
         slope[rows, label] = pressure.sum(axis=1)
         value[rows, label] = log_p
@@ -280,38 +282,40 @@ class Multinomial(Likelihood):
     def probability(self, mean: Array, variance: Array) -> Array:
         sigma = np.sqrt(1.0 + variance)
         each = [np.full(len(mean), c) for c in range(self.n_classes)]
-        p = np.exp(np.stack([_race(mean, sigma, label)[0] for label in each], axis=1))
+        log_p = [_race(mean, sigma, label, _NODES_UNEQUAL)[0] for label in each]
+        p = np.exp(np.stack(log_p, axis=1))
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
         value, label = np.zeros(mean.shape), np.argmax(targets, axis=1)
-        value[np.arange(len(mean)), label] = _race(mean, np.sqrt(1.0 + variance), label)[0]
+        log_p, _ = _race(mean, np.sqrt(1.0 + variance), label, _NODES)
+        value[np.arange(len(mean)), label] = log_p
         return value
 
 
 _FAR = 100.0  # ahead of a competitor by so much that it does not count
 
 
-def _race(mean: Array, sigma: Array, label: IntArray) -> tuple[Array, Array]:
+def _race(mean: Array, sigma: Array, label: IntArray, n_nodes: int) -> tuple[Array, Array]:
     """log P(η_label is the largest) under N(mean, sigma²), and `_cone`'s slopes, row by row."""
     log_p, slope = np.empty(len(mean)), np.empty(mean.shape)
-    for where in _slices(len(mean), _NODES * mean.shape[1]):
+    for where in _slices(len(mean), n_nodes * mean.shape[1]):
         m, s, own = mean[where], sigma[where], label[where]
         rows = np.arange(len(own))
         ahead = (m[rows, own][:, None] - m) / s
         ratio = s[rows, own][:, None] / s
         ahead[rows, own], ratio[rows, own] = _FAR, 0.0
-        log_p[where], slope[where] = _cone(ahead, ratio)
+        log_p[where], slope[where] = _cone(ahead, ratio, n_nodes)
     return log_p, slope
 
 
-def _cone(ahead: Array, ratio: Array) -> tuple[Array, Array]:
+def _cone(ahead: Array, ratio: Array, n_nodes: int) -> tuple[Array, Array]:
     """log E Π_j Φ(ratio_j u + ahead_j) over u ~ N(0, 1), and minus its slope in each −ahead_j.
 
     Both arguments (n, C). The integrand is log-concave; its mode and curvature there place the
     nodes, so that far tails are as exact as the middle.
     """
-    nodes, log_weights = _gauss_hermite(_NODES)
+    nodes, log_weights = _gauss_hermite(n_nodes)
     mode, width = _peak(ahead, ratio)
     u = mode[:, None] + width[:, None] * nodes
     x = ratio[..., None] * u[:, None, :] + ahead[..., None]  # (n, C, nodes)
@@ -392,7 +396,7 @@ class Poisson(Likelihood):
     @classmethod
     def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
         n = (~np.isnan(table.values)).sum(axis=0)
-        most = np.nanmax(table.values, axis=0)
+        most = np.maximum(np.nanmax(table.values, axis=0), 1.0)
         for _ in range(_TRIMS):  # large counts are to move the mean as little as the rest
             rate = (np.nansum(np.minimum(table.values, most), axis=0) + 0.5) / n  # never zero
             most = np.minimum(most, 4.0 * rate + 3.0)
@@ -419,10 +423,9 @@ class Poisson(Likelihood):
         large = np.nonzero(targets > self.most)
         if not len(large[0]):
             return eta
-        bend = np.maximum(_LOG_SOFTPLUS_BEND * self.most[large[1]], np.finfo(float).tiny)
-        f = np.sqrt(targets[large] / bend)
+        f = np.sqrt(targets[large] / (_LOG_SOFTPLUS_BEND * self.most[large[1]]))
         point = eta.copy()
-        point[large] = np.maximum(eta[large], f + np.log(-np.expm1(-f)))
+        point[large] = np.maximum(eta[large], _inverse_softplus(f))
         return point
 
     def predict(self, mean: Array, variance: Array) -> Array:
@@ -448,9 +451,29 @@ class Poisson(Likelihood):
         high = np.ceil(largest - ndtri(min(p, 1 - p)) * np.sqrt(largest) * 2.0 + 20.0)
         while (high - low > 1.0).any():
             middle = np.floor(0.5 * (low + high))
-            enough = pdtr(middle[..., None], rates) @ weights >= p
+            over_eta = pdtr(middle[..., None], rates) @ weights
+            over_gamma, width = self._below(middle, mean, np.sqrt(variance))
+            # P(t ≤ count) falls with η over some width; where that is short against the spread of
+            # η it is all but a step, and the other way round is smooth.
+            step = width < np.sqrt(variance)
+            enough = np.where(step, over_gamma, over_eta) >= p
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return np.asarray(high)
+
+    def _below(self, count: Array, mean: Array, sigma: Array) -> tuple[Array, Array]:
+        """P(t ≤ count) = P(rate < G), G ~ Gamma(count + 1), integrated over G; the width in η.
+
+        Wilson & Hilferty: the cube root of a Gamma variable is all but normal.
+        """
+        nodes, log_weights = _gauss_hermite(_NODES)
+        a = np.maximum(count, 0.0)[..., None] + 1.0
+        root = np.maximum(1.0 - 1.0 / (9.0 * a) + nodes / (3.0 * np.sqrt(a)), 1e-3)
+        eta = _inverse_softplus(a * root**3 / self.rate[:, None])
+        p = np.exp(log_weights)
+        middle = eta @ p
+        width = np.sqrt((eta - middle[..., None]) ** 2 @ p)
+        z = (eta - mean[..., None]) / np.maximum(sigma, 1e-100)[..., None]
+        return np.asarray(ndtr(z) @ p), width
 
     def fill(self, mean: Array, variance: Array) -> Array:
         return self.quantile(mean, variance, 0.5)
@@ -473,6 +496,10 @@ def _softplus(eta: Array) -> tuple[Array, Array]:
     f = np.log1p(e)
     steepness = 1.0 / (1.0 + e)
     return f + np.maximum(eta, 0.0), np.where(eta < 0, e * steepness, steepness)
+
+
+def _inverse_softplus(f: Array) -> Array:
+    return np.asarray(f + np.log(-np.expm1(-f)))
 
 
 def _log_factorial(counts: Array) -> Array:

@@ -299,7 +299,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         mean = self.posterior_[list(self.views_).index(view)].weights.mean
         if isinstance(fitted.layer, Gaussian):
             mean = fitted.layer.scaling.decode_std(mean.T).T
-        return labelled(mean, fitted.outputs, self.factor_names_)
+        rows = None if fitted.inputs is None else fitted.outputs
+        return labelled(mean, rows, self.factor_names_)
 
     def impute(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """The tables with their holes filled, for all samples of all tables.

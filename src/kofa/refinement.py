@@ -153,9 +153,14 @@ def left_out(data: Observations, eta: Array, alpha: Array, Z: Array, copies: flo
 
 
 def _curvature(data: Observations, eta: Array, slope: Array) -> Array:
-    """−∂²g/∂η² of each entry, by differences; columns that do not compete are moved together."""
+    """−∂²g/∂η² of each entry, by differences; columns that do not compete are moved together.
+
+    Columns that compete rise at each other's cost. Were they all alike, their Hessian would have
+    the same eigenvalue in all directions that matter: its diagonal times n/(n − 1).
+    """
     n = eta.shape[1]
     assert data.likelihood is not None
-    moves = np.eye(n) if data.likelihood.competing else np.ones((1, n))
-    changes = (move * (slope - data.tangent(eta + _STEP * move)[1]) for move in moves)
-    return np.asarray(np.maximum(sum(changes) / _STEP, 0.0))
+    competing = data.likelihood.competing
+    moves = np.eye(n) if competing else np.ones((1, n))
+    changes = sum(move * (slope - data.tangent(eta + _STEP * move)[1]) for move in moves)
+    return np.asarray(np.maximum(changes / _STEP, 0.0) * (n / (n - 1) if competing else 1.0))

@@ -22,7 +22,8 @@ class Table:
     values: Array  # (n, D), NaN where missing; never the caller's own memory once changed
     samples: Any = None  # pandas Index, or None for samples known by position
     columns: tuple[Hashable, ...] | None = None
-    dtypes: tuple[Any, ...] = ()  # of the caller's columns; one for all of an array
+    dtypes: tuple[Any, ...] = ()  # of the caller's columns, one for all of an array; a Python
+    # type where objects are all of it
     classes: Any = None  # labels that the values 0, 1, … stand for, as an array
 
     def label(self, column: int) -> str:
@@ -49,7 +50,7 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
         _check_unique(name, "sample", samples)
         _check_unique(name, "column", frame.columns)
         columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
-        dtypes = tuple(column.dtype for column in columns)
+        dtypes = tuple(_dtype(column) for column in columns)
         n, numeric = len(frame), None
     else:
         raw = _as_array(name, data, labels)
@@ -57,7 +58,7 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
             raw = raw[:, None]
         if raw.ndim != 2:
             raise DataError(f"View {name!r}: expected a table (2-D) but got {raw.ndim}-D data.")
-        columns, dtypes, n = list(raw.T), (raw.dtype,), len(raw)
+        columns, dtypes, n = list(raw.T), (_dtype(raw.ravel()),), len(raw)
         numeric = raw.astype(float) if raw.dtype.kind in "fiub" else None
     if not columns:
         raise DataError(f"View {name!r}: expected at least one column but got none.")
@@ -67,6 +68,13 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
     table = replace(table, values=_floats(name, columns, names) if numeric is None else numeric)
     _check_finite(table)
     return table
+
+
+def _dtype(column: Any) -> Any:
+    if column.dtype != object:
+        return column.dtype
+    kinds = {type(value) for value in column.tolist() if not _is_missing(value)}
+    return kinds.pop() if kinds in ({bool}, {int}) else column.dtype
 
 
 def _label_table(table: Table, columns: Sequence[Any]) -> Table:
@@ -324,6 +332,9 @@ def restored(values: Array, table: Table, samples: Any) -> Any:
 
 def _typed(values: Any, dtype: Any) -> Any:
     """Values in a type, unless it cannot hold them as they are."""
+    if dtype in (bool, int) and isinstance(dtype, type):
+        typed = _typed(values, np.dtype(dtype))
+        return typed if typed is values else typed.astype(object)
     if getattr(dtype, "kind", "O") in "iub" and values.dtype.kind == "f":
         whole = values == np.floor(values)
         if not np.all(whole if dtype.kind != "b" else (values == 0) | (values == 1)):
