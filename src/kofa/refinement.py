@@ -113,19 +113,28 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
     part, Z = Rows.stack([data.take(rows)]), Z[rows]
     (s,) = centred(statistics(part, known(Z, part.labels)), part)
     (data,) = part.views
-    best, best_score = None, -np.inf
+    scores: list[float] = []
     for signal in SIGNALS:
         alpha = Known(float(energy.sum()) / signal / energy)
         weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
         begin = replace(view, alpha=alpha, weights=weights)
         weights = refine(begin, s, partial(Touch.of, data, Z=Z))
         eta = left_out(data, weights.predict(Z), alpha.mean, Z)
-        score = float(data.tangent(eta)[0].sum())
-        if score < best_score:
+        scores.append(float(data.tangent(eta)[0].sum()))
+        if scores[-1] < max(scores):
             break  # from here on it only gets worse
-        best, best_score = alpha, score
-    assert best is not None
-    return best
+    return Known(float(energy.sum()) / _peak(scores) / energy)
+
+
+def _peak(scores: list[float]) -> float:
+    """The signal with the highest score, by a parabola through the best and its neighbours."""
+    i = int(np.argmax(scores))
+    if not 0 < i < len(scores) - 1:
+        return SIGNALS[i]
+    left, top, right = scores[i - 1 : i + 2]
+    shift = 0.5 * (left - right) / (left - 2.0 * top + right)
+    step = np.log(SIGNALS[i + 1] / SIGNALS[i - 1]) / 2.0
+    return float(SIGNALS[i] * np.exp(shift * step))
 
 
 def sample_rows(qualify: BoolArray) -> IntArray:
