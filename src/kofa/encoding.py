@@ -28,6 +28,7 @@ class FittedView:
     """A view as fit left it: everything that turns its rows into observations and back."""
 
     role: Role
+    declared: str  # the kind, in the user's word
     kind: type[Likelihood]
     encoder: Likelihood | KernelMap
     inputs: tuple[Hashable, ...] | None  # names of the columns of the data
@@ -192,6 +193,7 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
             names = table.columns if table.classes is None else tuple(table.classes.tolist())
         fitted[name] = FittedView(
             study.role(name),
+            type(study.views[name]).__name__,
             study.views[name].likelihood,
             encoder,
             table.columns,

@@ -99,8 +99,18 @@ class Likelihood:
         raise NotImplementedError
 
     def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
-        """Log-probability of the targets (n, D), where it is to be calibrated."""
+        """Log-probability of the targets (n, D), by which probabilities are calibrated."""
         raise NotImplementedError
+
+    def offers(self) -> list[str]:
+        """How a user may ask for its uncertainty."""
+        doors = {
+            "probability": "predict_proba",
+            "std": "return_std",
+            "quantile": "predict_quantiles",
+        }
+        own = type(self)
+        return [door for f, door in doors.items() if getattr(own, f) is not getattr(Likelihood, f)]
 
     def fill(self, mean: Array, variance: Array) -> Array:
         """The value that stands in for a missing one: one that could have been observed."""

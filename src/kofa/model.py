@@ -21,7 +21,7 @@ from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
 from kofa.inference import Callback, Iteration, Progress, Role, Settings
 from kofa.kernels import KernelMap, Precomputed, as_kernel
-from kofa.likelihoods import Gaussian, Likelihood
+from kofa.likelihoods import Gaussian
 from kofa.linalg import Array
 from kofa.observations import Rows
 from kofa.posterior import State
@@ -253,10 +253,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         array or DataFrame : (n, D) probabilities of a one for each column of a binary view;
             (n, C) for a categorical one, the classes in the order of ``classes_[view]``
         """
-        given, fitted = self._others(data, view), self.views_[view]
-        with _explained(view, fitted, "probabilities", "predict or predict_quantiles"):
-            (p,) = given.of_view(view, fitted.layer.probability)
-        return labelled(p, given.samples.names, fitted.outputs)
+        return self._proba(self._others(data, view), view)
 
     def predict_quantiles(
         self, data: Mapping[str, Any], view: str, quantiles: Sequence[float]
@@ -268,24 +265,37 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """
         wanted = np.atleast_1d(np.asarray(quantiles, dtype=float))
         if not ((wanted > 0) & (wanted < 1)).all():
-            raise DataError(f"Expected quantiles between 0 and 1 but got {quantiles!r}.")
+            raise DataError(
+                f"View {view!r}: expected quantiles between 0 and 1 but got {quantiles!r}."
+            )
         given, fitted = self._others(data, view), self.views_[view]
-        with _explained(view, fitted, "quantiles", "predict_proba"):
+        with _explained(view, fitted, "quantiles"):
             tables = given.of_view(view, *(partial(fitted.layer.quantile, p=p) for p in wanted))
         return [labelled(table, given.samples.names, fitted.outputs) for table in tables]
 
     def reconstruct(
-        self, data: Mapping[str, Any], view: str | None = None, return_std: bool = False
+        self,
+        data: Mapping[str, Any],
+        view: str | None = None,
+        return_std: bool = False,
+        proba: bool = False,
     ) -> Any:
         """What the factors of the samples, from all views in `data`, say about each view.
 
         Returns a dict of name → what `predict` would return, or that alone for a named `view`.
+        With ``proba`` binary and categorical views give what `predict_proba` would, such as the
+        probabilities of entries that are missing in the view itself.
         """
         given = self._given(data)
         if view is not None:
             self._check_view(view)
-            return self._predict(given, view, return_std)
-        return {name: self._predict(given, name, return_std) for name in self.views_}
+            return self._proba(given, view) if proba else self._predict(given, view, return_std)
+        return {
+            name: self._proba(given, name)
+            if proba and "predict_proba" in fitted.layer.offers()
+            else self._predict(given, name, return_std)
+            for name, fitted in self.views_.items()
+        }
 
     def weights(self, view: str) -> Any:
         """⟨W⟩ of a view (D, K): what one unit of each factor adds.
@@ -357,32 +367,42 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             )
         return self._given(others)
 
+    def _proba(self, given: Prediction, view: str) -> Any:
+        fitted = self.views_[view]
+        with _explained(view, fitted, "probabilities"):
+            (p,) = given.of_view(view, fitted.layer.probability)
+        return labelled(p, given.samples.names, fitted.outputs)
+
     def _predict(self, given: Prediction, view: str, return_std: bool) -> Any:
         fitted, names = self.views_[view], given.samples.names
         if not return_std:
             by_mean = fitted.layer.predicts_by_mean
             (values,) = given.of_view(view, fitted.layer.predict, by_mean=by_mean)
             return decoded(values, fitted, names)
-        with _explained(view, fitted, "standard deviation", "predict_proba"):
+        with _explained(view, fitted, "standard deviation"):
             mean, std = given.of_view(view, fitted.layer.predict, fitted.layer.std)
         return labelled(mean, names, fitted.outputs), labelled(std, names, fitted.outputs)
 
 
 @contextmanager
-def _explained(view: str, fitted: FittedView, what: str, cure: str) -> Iterator[None]:
+def _explained(view: str, fitted: FittedView, what: str) -> Iterator[None]:
     """Say in the user's words that a kind of view does not have what was asked for."""
     try:
         yield
     except NotImplementedError:
-        kind = type(fitted.layer).__name__
-        raise DataError(f"View {view!r}: a {kind} view has no {what}; use {cure}.") from None
+        through = "" if fitted.likelihood is not None else " that is explained through a kernel"
+        has = fitted.layer.offers()
+        cure = f"; use {' or '.join(has)}" if has else ""
+        raise DataError(
+            f"View {view!r}: a {fitted.declared} view{through} has no {what}{cure}."
+        ) from None
 
 
 def _calibrated(fitted: dict[str, FittedView], rows: Rows, state: State) -> dict[str, FittedView]:
     """The views with the sharpness of those that predict probabilities."""
     return {
         name: replace(view, sharpness=sharpness(rows, state, m))
-        if type(view.layer).log_predictive is not Likelihood.log_predictive
+        if view.likelihood is not None and "predict_proba" in view.likelihood.offers()
         else view
         for m, (name, view) in enumerate(fitted.items())
     }

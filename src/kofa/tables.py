@@ -149,7 +149,7 @@ def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None)
         if bad is not None:
             raise DataError(
                 f"View {name!r}, {column_label(names, j)}: expected real numbers but got {bad!r}; "
-                f"encode or drop the column."
+                f"encode or drop the column, or declare labels as kofa.Categorical()."
             )
         if hasattr(column, "to_numpy"):
             read.append(column.to_numpy(dtype=float, na_value=np.nan))

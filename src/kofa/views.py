@@ -219,8 +219,10 @@ def check_views(views: Any, data: Any) -> dict[str, View]:
         raise DeclarationError("Expected at least one view but got an empty dict.")
     for name, view in views.items():
         if not isinstance(view, View):
+            called = isinstance(view, type) and issubclass(view, View)
+            cure = f": write {view.__name__}()" if called else ""
             raise DeclarationError(
-                f"View {name!r}: expected a view such as kofa.Real() but got {view!r}."
+                f"View {name!r}: expected a view such as kofa.Real() but got {view!r}{cure}."
             )
         view.check(name)
     return dict(views)
