@@ -11,8 +11,8 @@ import kofa
 
 ORDER = [
     "errors", "linalg", "tables", "scaling", "kernels", "likelihoods", "views", "observations",
-    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "inference", "engine", "learning", "encoding",
-    "prediction", "model",
+    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "inference", "engine",
+    "learning", "encoding", "prediction", "model",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

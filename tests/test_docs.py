@@ -33,7 +33,7 @@ def run_blocks(page):
     for line, code, expected in blocks(page):
         printed = io.StringIO()
         # Blank lines in front make the line numbers of a traceback those of the page.
-        compiled = compile("\n" * line + code, str(page), "exec")
+        compiled = compile("\n" * line + code, str(page), "exec", dont_inherit=True)
         with contextlib.redirect_stdout(printed):
             exec(compiled, namespace)
         yield line, expected, printed.getvalue()

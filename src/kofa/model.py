@@ -432,7 +432,8 @@ def _study(views: Mapping[str, View], data: Any, outputs: Any) -> Study:
         # A sample may be missing in a precomputed kernel: its row and its column.
         whole = view.kernel is not None and isinstance(as_kernel(view.kernel, name), Precomputed)
         check_observed(tables[name], each_column=not whole)
-        view.likelihood.check(tables[name])
+        if not whole:
+            view.likelihood.check(tables[name])
     samples = align(tables)
     if samples.n < 2:
         raise DataError(f"Expected at least 2 samples but got {samples.n}.")
