@@ -212,8 +212,8 @@ def draw_labelled(y: Ints, seed: int) -> NDArray[np.bool_]:
 def few_labels(X: Array, y: Ints, seed: int) -> tuple[float, float]:
     """Accuracy on the unlabelled rows, of a model that has seen them and of one that has not."""
     known = draw_labelled(y, seed)
-    informed = raw().fit({"x": X, "y": np.where(known, y, np.nan)})
-    alone = raw().fit({"x": X[known], "y": y[known]})
+    informed = from_kernel(Categorical()).fit({"x": X, "y": np.where(known, y, np.nan)})
+    alone = from_kernel(Categorical()).fit({"x": X[known], "y": y[known]})
     unlabelled = {"x": X[~known]}
     informed_share, alone_share = (
         float(np.mean(model.predict(unlabelled, "y") == y[~known])) for model in (informed, alone)
