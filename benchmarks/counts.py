@@ -22,7 +22,7 @@ from benchmarks.mofa import factors_and_weights, train
 from benchmarks.report import Benchmark, Mark, Result
 from kofa import Binary, Count, FactorModel
 
-N, FACTORS, COLUMNS = 500, 8, 100
+N, FACTORS, COLUMNS = 1000, 8, 300
 ALLOWED = 15  # factors
 MISSING = 0.1
 SEEDS = (0, 1)
@@ -106,8 +106,7 @@ def fit_mofa(seed: int, biased: bool) -> Fit:
 
 def restore(model: FactorModel, views: dict[str, Array]) -> dict[str, Array]:
     """Expected counts and probabilities of a one, from all entries shown."""
-    given = model._given(views)  # predict_proba would leave the binary view out
-    (ones,) = given.of_view("binary", model.views_["binary"].layer.probability)
+    ones = model.reconstruct(views, "binary", proba=True)
     return {"count": model.reconstruct(views, "count"), "binary": ones}
 
 
