@@ -14,7 +14,8 @@ from kofa.linalg import Array, BoolArray, Groups, IntArray
 _CACHE = (
     32 * 2**20
 )  # bytes of one block of rows: still in cache for the second product, yet worth threads
-_START_STEPS = 10  # towards the bias of a view alone; the sweeps do the rest
+_AT_ONCE = 2**15  # entries of pseudo-observations that are computed at a time
+_START_STEPS = 6  # towards the bias of a view alone; the sweeps do the rest
 _COVARIANCES = 4 * 2**20  # numbers in the covariances of one block, when no two rows share theirs
 
 
@@ -65,10 +66,14 @@ class Observations:
         """With the pseudo-observations of the bound that touches the likelihood at η (N, D)."""
         if self.likelihood is None or self.targets is None:
             return self
-        values, excess = self.likelihood.pseudo_observation(self.targets, eta)
-        if not self.mask.all():
-            values, excess = np.where(self.mask, values, 0.0), np.where(self.mask, excess, 0.0)
-        return replace(self, values=values, excess=float(excess.sum()))
+        values, total = np.empty(eta.shape), 0.0
+        step = max(1, _AT_ONCE // max(1, eta.shape[1]))  # temporaries that stay in cache
+        for start in range(0, len(eta), step):
+            rows = slice(start, start + step)
+            y, excess = self.likelihood.pseudo_observation(self.targets[rows], eta[rows])
+            values[rows] = y * self.mask[rows]
+            total += float((excess * self.mask[rows]).sum())
+        return replace(self, values=values, excess=total)
 
     def tangent(self, eta: Array) -> tuple[Array, Array]:
         """Log-likelihood and slope of each entry at η (N, D), zero where missing."""
