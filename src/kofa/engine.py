@@ -64,12 +64,10 @@ class InMemory:
         self.Z[where] = q.mean
         return statistics(block, q)
 
-    def settle(self, state: State) -> None:
-        """Bring Z to where each sample, by itself, answers to the global factors."""
+    def settle(self, state: State) -> Array:
+        """The factors of each sample, by itself, given the global factors: (N, K)."""
         e = self._evidence(state)
-        self.Z = np.empty((self.rows.n_samples, e.n_factors))
-        for where, block in self._blocks(e.n_factors):
-            self.Z[where] = settle(block, state, e).mean
+        return np.concatenate([settle(b, state, e).mean for _, b in self._blocks(e.n_factors)])
 
     def revisit(self, m: int, w: Weights) -> Touch:
         """Let the bound of view m touch where these weights put it; z stays."""

@@ -57,7 +57,6 @@ class Engine(Protocol):
     Z: Array
 
     def sweep(self, state: State) -> Statistics: ...
-    def settle(self, state: State) -> None: ...
     def revisit(self, m: int, w: Weights) -> Touch: ...
     def sag(self, m: int, w: Weights, steps: Array) -> float: ...
     def keep(self, factors: IntArray) -> None: ...
@@ -107,7 +106,6 @@ class Run:
     """The path of one start."""
 
     state: State
-    Z: Array
     history: list[Iteration] = field(default_factory=list)
     converged: bool = False
     stopped: bool = False  # by the callback
@@ -223,7 +221,7 @@ def run(
 ) -> Run:
     """Coordinate ascent from one state until the bound stands still."""
     names = [role.name for role in roles]
-    result = Run(state, engine.Z)
+    result = Run(state)
     refined = [
         m
         for m, (role, view) in enumerate(zip(roles, engine.rows.views, strict=True))
@@ -261,8 +259,7 @@ def run(
             engine.rotate(*change)
             turn = ROTATION_PACE * n_iter
     state = by_strength(state)
-    engine.settle(state)
-    return replace(result, state=state, Z=engine.Z)
+    return replace(result, state=state)
 
 
 def _refine(

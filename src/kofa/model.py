@@ -22,7 +22,7 @@ from kofa.errors import DataError, DeclarationError
 from kofa.inference import Callback, Iteration, Progress, Role, Settings
 from kofa.kernels import KernelMap, Precomputed, as_kernel
 from kofa.likelihoods import Gaussian
-from kofa.linalg import Array
+from kofa.linalg import Array, BoolArray
 from kofa.observations import Rows
 from kofa.posterior import State
 from kofa.prediction import Prediction
@@ -120,10 +120,13 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, data: Mapping[str, Any], y: None = None) -> Any:  # noqa: ARG002
         """Fit, and return the factors of the samples as `transform` would."""
-        samples, Z = self._fit(data)
+        samples, seen, engine = self._fit(data)
+        Z = np.zeros((samples.n, self.n_factors_))
+        Z[seen] = engine.settle(self.posterior_)
         return labelled(Z, samples.names, self.factor_names_)
 
-    def _fit(self, data: Mapping[str, Any]) -> tuple[Samples, Array]:
+    def _fit(self, data: Mapping[str, Any]) -> tuple[Samples, BoolArray, InMemory]:
+        """Fit; return the samples, which of them say something, and where these live."""
         views = self._declared(data)
         rng = _generator(self.random_state)
         study = _study(views, data, self.outputs)
@@ -131,15 +134,14 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         samples = study.samples
         values = {name: samples.spread(table) for name, table in study.tables.items()}
         # Samples without any observation say nothing: they get the prior.
-        seen = np.any([rows_seen(y) for y in values.values()], axis=0)
+        seen: BoolArray = np.any([rows_seen(y) for y in values.values()], axis=0)
         observed = [view.observe(values.pop(name)[seen]) for name, view in fitted.items()]
         roles = [view.role for view in fitted.values()]
         rows = Rows.stack(observed)
-        run = self._infer(InMemory(rows), roles, rng)
+        engine = InMemory(rows)
+        run = self._infer(engine, roles, rng)
         self._remember(_calibrated(fitted, rows, run.state), run)
-        Z = np.zeros((samples.n, self.n_factors_))
-        Z[seen] = run.Z
-        return samples, Z
+        return samples, seen, engine
 
     def _remember(self, fitted: dict[str, FittedView], run: inference.Run) -> None:
         self.views_ = fitted
@@ -148,7 +150,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             n: v.encoder.kernel for n, v in fitted.items() if isinstance(v.encoder, KernelMap)
         }
         self.classes_ = {n: v.classes for n, v in fitted.items() if v.classes is not None}
-        self.n_factors_ = run.Z.shape[1]
+        self.n_factors_ = run.state[0].weights.mean.shape[1]
         self.factor_names_ = [f"factor{k + 1}" for k in range(self.n_factors_)]
         self.n_iter_ = len(run.history)
         self.converged_ = run.converged
