@@ -631,3 +631,21 @@ def test_transform_is_where_bound_and_local_step_agree(data, views):
     e = evidence(model.posterior_, tuple(view.columns for view in rows.views))
     again = local_step(augment(rows, model.posterior_, Z), e)
     np.testing.assert_allclose(again.mean, Z, atol=1e-8)
+
+
+class Uncalibrated(kofa.likelihoods.Bernoulli):
+    """A kind with probabilities, but without a log-probability to calibrate them by."""
+
+    log_predictive = kofa.likelihoods.Likelihood.log_predictive
+
+
+class Guess(kofa.views.View):
+    likelihood = Uncalibrated
+
+
+def test_a_kind_need_not_calibrate_its_probabilities(rng):
+    x = rng.standard_normal((60, 3))
+    data = {"x": x, "y": (x[:, 0] > 0).astype(float)}
+    model = fit({"x": kofa.Real(), "y": Guess()}, data, max_iter=10)
+    assert model.views_["y"].sharpness == 1.0
+    assert np.mean((model.predict_proba(data, "y")[:, 0] > 0.5) == data["y"]) > 0.8

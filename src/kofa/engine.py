@@ -58,8 +58,7 @@ class InMemory:
         return self._parts[size]
 
     def _visit(self, where: slice, block: Rows, state: State, e: Evidence, Z: Array) -> Statistics:
-        if block.augmented:
-            block = augment(block, state, Z[where])
+        block = augment(block, state, Z[where])
         q = local_step(block, e)
         self.Z[where] = q.mean
         return statistics(block, q)
@@ -90,10 +89,8 @@ class InMemory:
     def summarise(self, Z: Array) -> Statistics:
         """Statistics of a Z known without uncertainty, from which a fit starts."""
         self.Z = Z
-        k, parts = Z.shape[1], []
-        for where, block in self._blocks(k):
-            parts.append(statistics(block, known(Z[where], block.labels)))
-        return reduce(add, parts)
+        blocks = self._blocks(Z.shape[1])
+        return reduce(add, (statistics(b, known(Z[where], b.labels)) for where, b in blocks))
 
     def principal_directions(self, views: list[int], k: int, rng: np.random.Generator) -> Array:
         """Leading left singular vectors (N, ≤ k) of some views side by side, missing as mean."""

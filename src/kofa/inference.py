@@ -46,8 +46,8 @@ HELD = 1e3
 HELD_FLOOR = 3e-8
 PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
-REFINEMENT_PACE = 2.0  # the same for a closer look at likelihoods: 1, 2, 4, 8
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
+REFINEMENT_PACE = 2.0  # the same for the weights of non-Gaussian outputs: first 1, 2, 4, 8
 
 
 class Engine(Protocol):

@@ -102,6 +102,10 @@ class Likelihood:
         """Log-probability of the targets (n, D), by which probabilities are calibrated."""
         raise NotImplementedError
 
+    def has(self, method: str) -> bool:
+        """Whether this kind defines one of the methods above."""
+        return getattr(type(self), method) is not getattr(Likelihood, method)
+
     def offers(self) -> list[str]:
         """How a user may ask for its uncertainty."""
         doors = {
@@ -109,8 +113,7 @@ class Likelihood:
             "std": "return_std",
             "quantile": "predict_quantiles",
         }
-        own = type(self)
-        return [door for f, door in doors.items() if getattr(own, f) is not getattr(Likelihood, f)]
+        return [door for method, door in doors.items() if self.has(method)]
 
     def fill(self, mean: Array, variance: Array) -> Array:
         """The value that stands in for a missing one: one that could have been observed."""

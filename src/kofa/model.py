@@ -294,7 +294,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             return self._proba(given, view) if proba else self._predict(given, view, return_std)
         return {
             name: self._proba(given, name)
-            if proba and "predict_proba" in fitted.layer.offers()
+            if proba and fitted.layer.has("probability")
             else self._predict(given, name, return_std)
             for name, fitted in self.views_.items()
         }
@@ -404,7 +404,7 @@ def _calibrated(fitted: dict[str, FittedView], rows: Rows, state: State) -> dict
     """The views with the sharpness of those that predict probabilities."""
     return {
         name: replace(view, sharpness=sharpness(rows, state, m))
-        if view.likelihood is not None and "predict_proba" in view.likelihood.offers()
+        if view.likelihood is not None and view.likelihood.has("log_predictive")
         else view
         for m, (name, view) in enumerate(fitted.items())
     }

@@ -78,9 +78,10 @@ class Prediction:
         view, likelihood = self.posterior(name), self.views[name].layer
         mean, variance = linear_predictor(q, view.weights, likelihood.competing)
         mean *= self.views[name].sharpness
-        if likelihood.curvature is None:
-            variance = variance + view.tau.mean_inverse
-        if view.energy is not None and likelihood.curvature is None:
+        if likelihood.curvature is not None:  # the noise is the likelihood's own
+            return mean, variance
+        variance = variance + view.tau.mean_inverse
+        if view.energy is not None:
             variance = variance + self._novelty(view, q, values)[:, None]
         return mean, variance
 
