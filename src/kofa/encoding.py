@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,18 +10,41 @@ from typing import Any
 
 import numpy as np
 
-from kofa.errors import DataError
+from kofa import landmarks
+from kofa.errors import DataError, DeclarationError
 from kofa.inference import Role
-from kofa.kernels import Kernel, KernelMap, Linear, Precomputed, as_kernel, kernel_name
-from kofa.learning import MAX_ROWS, learn_widths
+from kofa.kernels import Kernel, KernelMap, Linear, Precomputed, Radial, Weighted
+from kofa.learning import MAX_ROWS, learn, learns_relevance
 from kofa.likelihoods import Gaussian, Likelihood
-from kofa.linalg import Array, BoolArray, IntArray
+from kofa.linalg import Array, IntArray
 from kofa.observations import Observations
 from kofa.scaling import Scaling
-from kofa.tables import Samples, Table
-from kofa.views import View
+from kofa.selection import Candidates, Selection, by_evidence, by_residual
+from kofa.study import Study, check_missing, rows_seen
+from kofa.tables import Table
 
 AUTO_LANDMARKS = 2000
+_OTHER_ROWS = 2000  # that judge relevance vectors, besides the candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Samples that could become relevance vectors, and what each is worth."""
+
+    samples: Any  # their names, or their positions in the data of fit
+    rows: IntArray  # of the table
+    relevance: Array
+    order: IntArray  # 0 for the first chosen, −1 for those left out
+
+    @classmethod
+    def of(cls, table: Table, rows: IntArray, selection: Selection) -> Vectors:
+        names = rows if table.samples is None else np.asarray(table.samples[rows])
+        return cls(names, rows, selection.relevance, selection.order)
+
+    @property
+    def kept(self) -> IntArray:
+        """Rows of the table that are relevance vectors, in their order there."""
+        return self.rows[self.order >= 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +55,15 @@ class FittedView:
     declared: str  # the kind, in the user's word
     kind: type[Likelihood]
     encoder: Likelihood | KernelMap
+    source: str  # the declared view, of which there may be several kernels
     inputs: tuple[Hashable, ...] | None  # names of the columns of the data
     n_inputs: int
     outputs: tuple[Hashable, ...] | None  # names of the columns of the Gaussian layer
     classes: Any = None  # an array of labels, in the order of those columns
     dtype: Any = None  # of the labels
     sharpness: float = 1.0  # by which η is multiplied when its probabilities are predicted
+    vectors: Vectors | None = None
+    share: float = 0.0  # of an input in the outputs' prior variance
 
     @property
     def likelihood(self) -> Likelihood | None:
@@ -74,7 +101,7 @@ class FittedView:
         if isinstance(self.encoder, KernelMap):
             kernel = self.encoder.kernel
             chosen = self.encoder.V.astype(np.intp) if isinstance(kernel, Precomputed) else None
-            _check_missing(kernel, table, chosen)
+            check_missing(kernel, table, chosen)
         return table
 
     def _by_class(self, table: Table) -> Table:
@@ -108,141 +135,147 @@ class FittedView:
         return replace(table, values=table.values[:, order], columns=wanted)
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
-    """Declarations and data of one fit, side by side."""
-
-    views: Mapping[str, View]
-    tables: Mapping[str, Table]
-    samples: Samples
-    outputs: frozenset[str]
-
-    @cached_property
-    def kernels(self) -> dict[str, Kernel]:
-        """The kernel of each kernelized view, as declared."""
-        return {
-            name: as_kernel(view.kernel, name)
-            for name, view in self.views.items()
-            if view.kernel is not None
-        }
-
-    @cached_property
-    def scaling(self) -> dict[str, Scaling]:
-        """How a kernelized view's columns are brought to unit scale."""
-        return {name: self._scaling(name) for name in self.kernels}
-
-    def _scaling(self, name: str) -> Scaling:
-        view, values, kernel = self.views[name], self.tables[name].values, self.kernels[name]
-        if isinstance(kernel, Precomputed):
-            return Scaling.identity(values.shape[1])
-        unit = view.likelihood.unit
-        if not view.scale:
-            return Scaling.identity(values.shape[1], unit)
-        return Scaling.fit(values, unit=unit)
-
-    @cached_property
-    def likelihoods(self) -> dict[str, Likelihood]:
-        """The likelihood of each view that is explained directly."""
-        return {
-            name: view.likelihood.resolve(self.tables[name], view.scale)
-            for name, view in self.views.items()
-            if name not in self.kernels
-        }
-
-    @cached_property
-    def has_output(self) -> BoolArray:
-        """Which samples have an observed output."""
-        labels = np.zeros(self.samples.n, dtype=bool)
-        for name in self.outputs:
-            labels[self.samples.position[name]] |= rows_seen(self.tables[name].values)
-        return labels
-
-    def scaled(self, name: str) -> Array:
-        """A view's values, or what its likelihood makes of them, on unit scale for all samples."""
-        values = self.tables[name].values
-        if name in self.kernels:
-            values = self.scaling[name].encode(values)
-        else:
-            likelihood = self.likelihoods[name]
-            values = likelihood.encode(values)
-            if likelihood.curvature is not None:
-                values = Scaling.fit(values).encode(values)
-        return self.samples.spread(replace(self.tables[name], values=values))
-
-    def role(self, name: str) -> Role:
-        """How inference is to treat a view."""
-        view, output, kernelized = self.views[name], name in self.outputs, name in self.kernels
-        per_column = output or not kernelized if view.noise == "auto" else view.noise == "column"
-        return Role(name, kernelized, output, view.sparse, per_column)
-
-
-def rows_seen(values: Array) -> BoolArray:
-    """Which rows have at least one value."""
-    return np.asarray(~np.isnan(values).all(axis=1))
+# ---------------------------------------------------------------- fit
 
 
 def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
     """Resolve scaling, landmarks and kernels of every view, once."""
-    landmarks = {name: _choose_landmarks(study, name, rng) for name in study.kernels}
-    kernels = _learn_kernels(study, rng)
-    fitted = {}
-    for name, table in study.tables.items():
-        encoder: Likelihood | KernelMap
-        if name in kernels:
-            X = study.scaling[name].encode(table.values)
-            encoder = KernelMap.fit(name, kernels[name], study.scaling[name], X, landmarks[name])
-            names = None if table.samples is None else tuple(table.samples[landmarks[name]])
-        else:
-            encoder = study.likelihoods[name]
-            names = table.columns if table.classes is None else tuple(table.classes.tolist())
-        fitted[name] = FittedView(
-            study.role(name),
+    lessons = _learn(study, rng)
+    pools = {name: _pool(study, name, lessons.kernels[name], rng) for name in study.kernels}
+    vectors = _relevance_vectors(study, lessons, pools, rng)
+    rows = pools | {name: one.kept for name, one in vectors.items()}
+    maps = {name: kernel_map(study, name, lessons.kernels[name], rows[name]) for name in pools}
+    top = max([lessons.weights[n] * maps[n].scale for n in maps if n in lessons.weights] or [1.0])
+    for name, weight in lessons.weights.items():
+        if name in maps:  # all kernels on one scale, each with the weight that was learnt
+            maps[name] = replace(maps[name], scale=top / weight)
+    return {
+        name: FittedView(
+            replace(study.role(name), weight=lessons.weights.get(name, top) / top),
             type(study.views[name]).__name__,
             study.views[name].likelihood,
-            encoder,
+            maps[name] if name in maps else study.likelihoods[name],
+            study.sources[name],
             table.columns,
             table.values.shape[1],
-            names,
+            _output_names(table, rows.get(name)),
             table.classes,
             table.dtypes[0],
+            vectors=vectors.get(name),
         )
-    return fitted
+        for name, table in study.tables.items()
+    }
 
 
-def square(table: Table, kernel: Kernel | None) -> Table:
-    """A precomputed kernel with its columns in the order of its rows, or an error."""
-    if not isinstance(kernel, Precomputed):
-        return table
-    if table.values.shape[0] != table.values.shape[1]:
-        raise DataError(
-            f"View {table.name!r}: expected a precomputed kernel of samples × samples "
-            f"but got shape {table.values.shape}."
+def roles(study: Study, fitted: Mapping[str, FittedView]) -> list[Role]:
+    """How inference treats the views, with all that the outputs' prior needs of the inputs."""
+    if not study.outputs:
+        return [view.role for view in fitted.values()]
+    return [
+        replace(view.role, gram=_gram(study, name, view.encoder))
+        if isinstance(view.encoder, KernelMap) and name in study.inputs
+        else view.role
+        for name, view in fitted.items()
+    ]
+
+
+def _gram(study: Study, name: str, encoder: KernelMap) -> Array:
+    V = encoder.V
+    if isinstance(encoder.kernel, Precomputed):
+        V = study.tables[name].values[V.astype(np.intp)]
+    return encoder.gram(V)
+
+
+def _output_names(table: Table, rows: IntArray | None) -> tuple[Hashable, ...] | None:
+    """Names of the columns of the Gaussian layer: landmarks, classes or columns."""
+    if rows is not None:
+        return None if table.samples is None else tuple(table.samples[rows])
+    return table.columns if table.classes is None else tuple(table.classes.tolist())
+
+
+def kernel_map(study: Study, name: str, kernel: Kernel, rows: IntArray) -> KernelMap:
+    """The map of a view to similarities with some rows of its table."""
+    X = study.scaling[name].encode(study.tables[name].values)
+    return KernelMap.fit(name, kernel, study.scaling[name], X, rows)
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What the outputs say about the kernels."""
+
+    kernels: Mapping[str, Kernel]
+    weights: Mapping[str, float]  # v_m of the inputs; empty where nothing was learnt
+    noise: Array  # (G,): σ_g² of the outputs
+
+
+def _learn(study: Study, rng: np.random.Generator) -> Lessons:
+    """Widths, relevances and weights of the inputs, from the outputs explained directly."""
+    kernels = {name: _without_relevance(kernel) for name, kernel in study.kernels.items()}
+    for name, kernel in study.kernels.items():
+        if learns_relevance(kernel) and (name in study.outputs or not study.targets):
+            raise DeclarationError(
+                f"View {name!r}: relevance='learn' needs an output to learn from; name one that "
+                f"has no kernel in outputs=[…], or give relevance as numbers."
+            )
+    if not study.targets or len(study.complete) < 3 or not _anything_to_learn(study):
+        return Lessons(kernels, {}, np.empty(0))
+    rows = study.complete
+    if len(rows) > MAX_ROWS:
+        rows = np.sort(rng.choice(rows, MAX_ROWS, replace=False))
+    lesson = study.lesson(rows)
+    formulas = [_asked(study.kernels.get(name, Linear())) for name in study.inputs]
+    X, V = ([part[name] for name in study.inputs] for part in (lesson.X, lesson.V))
+    learnt = learn(formulas, X, V, lesson.outputs)
+    for name, kernel in zip(study.inputs, learnt.kernels, strict=True):
+        if name in study.kernels:
+            kernels[name] = kernel
+            _warn_if_off(name, kernel)
+    return Lessons(kernels, dict(zip(study.inputs, learnt.weights, strict=True)), learnt.noise)
+
+
+def _anything_to_learn(study: Study) -> bool:
+    open_kernels = any(
+        learns_relevance(kernel) or (isinstance(kernel, Radial) and kernel.learns_width)
+        for name, kernel in study.kernels.items()
+        if name in study.inputs
+    )
+    return open_kernels or len(study.inputs) > 1 or bool(_by_evidence(study))
+
+
+def _asked(kernel: Kernel) -> Kernel:
+    return kernel if learns_relevance(kernel) else _without_relevance(kernel)
+
+
+def _without_relevance(kernel: Kernel) -> Kernel:
+    """The kernel before its relevance is learnt: all features alike."""
+    if isinstance(kernel, Weighted) and kernel.learns_relevance:
+        return replace(kernel, relevance=None)
+    return kernel
+
+
+def _warn_if_off(name: str, kernel: Kernel) -> None:
+    if isinstance(kernel, Weighted) and kernel.relevance and not any(kernel.relevance):
+        warnings.warn(
+            f"View {name!r}: no feature tells anything about the outputs, so all are switched "
+            f"off and the view predicts nothing. Lower its sparsity, or leave the view out.",
+            UserWarning,
+            stacklevel=6,
         )
-    if table.samples is None or table.columns is None:
-        return table
-    place = {column: j for j, column in enumerate(table.columns)}
-    unknown = [sample for sample in table.samples if sample not in place]
-    if len(unknown) == len(table.samples):
-        return table  # columns with names of their own stand in the order of the rows
-    if unknown:
-        raise DataError(
-            f"View {table.name!r}: expected the columns of a precomputed kernel to be its samples "
-            f"but {unknown[0]!r} is not among them."
-        )
-    order = [place[sample] for sample in table.samples]
-    return replace(table, values=table.values[:, order], columns=tuple(table.samples))
 
 
 # ---------------------------------------------------------------- landmarks
 
 
-def _choose_landmarks(study: Study, name: str, rng: np.random.Generator) -> IntArray:
-    """Rows of the table that become landmarks.
+def _pool(study: Study, name: str, kernel: Kernel, rng: np.random.Generator) -> IntArray:
+    """Rows of the table that are landmarks, or may become relevance vectors.
 
     An unlabelled sample that is its own landmark is pulled into a private direction, so where
     there are outputs only labelled samples qualify.
     """
-    table, kernel = study.tables[name], study.kernels[name]
+    table, view = study.tables[name], study.views[name]
     candidates = rows_seen(table.values)
     if name not in study.outputs and study.has_output.any():
         candidates = candidates & study.has_output[study.samples.position[name]]
@@ -252,60 +285,89 @@ def _choose_landmarks(study: Study, name: str, rng: np.random.Generator) -> IntA
                 f"but got {candidates.sum()}."
             )
     index = np.flatnonzero(candidates)
-    _check_missing(kernel, table, index)
-    wanted = study.views[name].landmarks
-    wanted = AUTO_LANDMARKS if wanted == "auto" else wanted
+    check_missing(kernel, table, index)
+    wanted = AUTO_LANDMARKS if view.landmarks == "auto" else view.landmarks
     if wanted == "all" or int(wanted) >= len(index):
         return index
-    return np.sort(rng.choice(index, int(wanted), replace=False))
+    X = study.scaling[name].encode(table.values)
+    resolved = kernel.resolve(kernel.landmarks(X, index))
+    return landmarks.choose(view.landmarks_by, resolved, X, index, int(wanted), rng)
 
 
-def _check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> None:
-    """Raise where rows have holes and the kernel cannot take them. Whole rows may be missing."""
-    if kernel.takes_missing:
-        return
-    precomputed = isinstance(kernel, Precomputed)
-    values = table.values[rows_seen(table.values)]
-    if precomputed:
-        values = values[:, landmarks]
-    holes = np.isnan(values).any(axis=0)
-    if holes.any():
-        which = int(np.argmax(holes))
-        where = f"landmark {which}" if precomputed else table.label(which)
-        raise DataError(
-            f"View {table.name!r}, {where}: the {kernel_name(kernel)} kernel cannot take missing "
-            f"values; RBF and Laplacian can, or impute them first."
-        )
+def _by_evidence(study: Study) -> list[str]:
+    """The inputs whose landmarks are chosen by what they say about the outputs."""
+    sparse = [n for n in study.kernels if study.views[n].sparse is True and n in study.inputs]
+    return sparse if study.targets and len(study.complete) >= 3 else []
 
 
-# ---------------------------------------------------------------- widths
+def _relevance_vectors(
+    study: Study, lessons: Lessons, pools: Mapping[str, IntArray], rng: np.random.Generator
+) -> dict[str, Vectors]:
+    """The landmarks of sparse views that are kept; kernels of one input keep the same."""
+    chosen: dict[str, Vectors] = {}
+    judged = _by_evidence(study)
+    if judged:
+        chosen |= _judged(study, lessons, pools, judged, rng)
+    for name in study.kernels:
+        if study.views[name].sparse is True and name not in chosen:
+            encoder = kernel_map(study, name, lessons.kernels[name], pools[name])
+            X = study.scaling[name].encode(study.tables[name].values)[pools[name]]
+            K = np.nan_to_num(encoder.evaluate(X))
+            rows = np.arange(len(pools[name]))
+            selection = by_residual(Candidates(K, rows, _most(study, name, pools[name])))
+            chosen[name] = Vectors.of(study.tables[name], pools[name], selection)
+    return chosen
 
 
-def _learn_kernels(study: Study, rng: np.random.Generator) -> dict[str, Kernel]:
-    """Set the "auto" widths of the inputs from the outputs that are explained directly."""
-    targets = [n for n in study.tables if n in study.outputs and n not in study.kernels]
-    if not targets:
-        return study.kernels
-    inputs = {n: study.scaled(n) for n in study.tables if n not in study.outputs}
-    Y = np.concatenate([study.scaled(name) for name in targets], axis=1)
-    usable = rows_seen(Y) & np.all([rows_seen(x) for x in inputs.values()], axis=0)
-    rows = np.flatnonzero(usable)
-    if len(rows) < 3:
-        return study.kernels
-    if len(rows) > MAX_ROWS:
-        rows = np.sort(rng.choice(rows, MAX_ROWS, replace=False))
-    formulas = [study.kernels.get(name, Linear()) for name in inputs]
-    X = [x[rows] if n in study.kernels else np.nan_to_num(x[rows]) for n, x in inputs.items()]
-    V = [
-        k.landmarks(x, _own_rows(study, n, rows)) if isinstance(k, Precomputed) else x
-        for n, k, x in zip(inputs, formulas, X, strict=True)
-    ]
-    learnt = learn_widths(formulas, X, V, Y[rows])
-    return study.kernels | {n: k for n, k in zip(inputs, learnt, strict=True) if n in study.kernels}
+def _judged(
+    study: Study,
+    lessons: Lessons,
+    pools: Mapping[str, IntArray],
+    sparse: list[str],
+    rng: np.random.Generator,
+) -> dict[str, Vectors]:
+    """Relevance vectors by the evidence of the outputs."""
+    sources = list(dict.fromkeys(study.sources[name] for name in sparse))
+    of_source = {s: [n for n in sparse if study.sources[n] == s] for s in sources}
+    rows = _judges(study, [pools[names[0]] for names in of_source.values()], of_source, rng)
+    lesson = study.lesson(rows)
+    kernels, weights = lessons.kernels, lessons.weights
+    candidates, places = [], []
+    for names in of_source.values():
+        own = study.own_rows(names[0], rows)
+        here = np.flatnonzero(np.isin(own, pools[names[0]]))
+        K = sum(weights[n] * lesson.kernel(n, kernels[n], here) for n in names)
+        candidates.append(Candidates(np.asarray(K), here, _most(study, names[0], pools[names[0]])))
+        places.append(own[here])
+    others = [name for name in study.inputs if name not in sparse]
+    base = sum(weights[n] * lesson.kernel(n, kernels.get(n)) for n in others) if others else None
+    Y, noises = lesson.outputs.Y, lesson.outputs.noises
+    selections = by_evidence(candidates, Y, lessons.noise, noises, base)
+    return {
+        name: Vectors.of(study.tables[name], place, selection)
+        for names, place, selection in zip(of_source.values(), places, selections, strict=True)
+        for name in names
+    }
 
 
-def _own_rows(study: Study, name: str, samples: IntArray) -> IntArray:
-    """Where samples stand in the table of a view that has them all."""
-    place = np.full(study.samples.n, -1)
-    place[study.samples.position[name]] = np.arange(len(study.samples.position[name]))
-    return place[samples]
+def _judges(
+    study: Study,
+    pools: list[IntArray],
+    of_source: Mapping[str, list[str]],
+    rng: np.random.Generator,
+) -> IntArray:
+    """The samples that judge candidates: these themselves, and some others."""
+    asked = np.zeros(study.samples.n, dtype=bool)
+    for pool, names in zip(pools, of_source.values(), strict=True):
+        asked[study.samples.position[names[0]][pool]] = True
+    complete = study.complete
+    first, others = complete[asked[complete]], complete[~asked[complete]]
+    if len(others) > _OTHER_ROWS:
+        others = rng.choice(others, _OTHER_ROWS, replace=False)
+    return np.sort(np.concatenate([first, others]))
+
+
+def _most(study: Study, name: str, pool: IntArray) -> int:
+    view = study.views[name]
+    most = max(2, int(view.share * len(pool)))
+    return min(most, view.max_landmarks or most)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
+import scipy.linalg
 
 from kofa.bound import elbo
 from kofa.likelihoods import Likelihood
@@ -37,6 +38,7 @@ PRIOR = 1e-6  # a0 = b0 of the broad Gamma priors; the data are on unit scale
 NOISE_FLOOR = 1e-6  # prior belief: no column is known better than to 1e-3 of its spread
 SPECTRAL_SHAPE = 50.0  # ν/2 of an output's spectral prior
 LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
+GRAM_JITTER = 1e-8  # of the mean variance of landmarks, so that duplicates do no harm
 PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
 OUTPUT_START_NOISE = 0.5
 # A kernel is computed, not measured: where it feeds outputs its only noise is what the factors
@@ -74,6 +76,8 @@ class Role:
     output: bool = False
     sparse: bool = False
     noise_per_column: bool = False
+    weight: float = 1.0  # of a primal input in the outputs' prior
+    gram: Array | None = None  # (R, R): a kernelized input's landmarks among themselves
 
 
 @dataclass(frozen=True)
@@ -184,12 +188,12 @@ def _spectral_priors(
 ) -> list[ViewPosterior]:
     """Give outputs a prior that trusts strong directions of the inputs more than weak ones.
 
-    A Gaussian process gives w_k a variance proportional to the kernel's eigenvalue along z_k,
-    which is |w_k| for a kernelized view and |w_k|² for a primal one.
+    A Gaussian process gives w_k a variance proportional to z_kᵀ K z_k. With several inputs K is
+    their sum, weighted as the outputs would have it.
     """
     inputs = [(view, role) for view, role in zip(state, roles, strict=True) if not role.output]
     total = np.sum([energy(view, role) for view, role in inputs], axis=0)
-    total = np.maximum(total, LEAST_ENERGY)
+    total = np.maximum(total, LEAST_ENERGY * max(float(total.max()), np.finfo(float).tiny))
     return [
         _with_energy(view, total, observations, Z) if role.output else view
         for view, role, observations in zip(state, roles, data, strict=True)
@@ -197,10 +201,18 @@ def _spectral_priors(
 
 
 def energy(view: ViewPosterior, role: Role) -> Array:
-    """The view's eigenvalue along each factor, relative to the largest: (K,)."""
-    square = (view.weights.mean**2).sum(axis=0)
-    along = np.sqrt(square) if role.kernelized else square
-    return np.asarray(along / max(float(along.max()), np.finfo(float).tiny))
+    """z_kᵀ K z_k / N² of an input's kernel K along each factor of unit variance: (K,).
+
+    Rows have similarities Z Wᵀ to the landmarks, so that with Nyström's K it is w_kᵀ gram^-1 w_k;
+    a primal view has K = ZWᵀWZᵀ / D.
+    """
+    W = view.weights.mean
+    if role.gram is None:
+        return np.asarray(role.weight * (W**2).mean(axis=0))
+    jitter = GRAM_JITTER * float(np.trace(role.gram)) / len(role.gram)
+    factor = np.linalg.cholesky(role.gram + max(jitter, 1e-300) * np.eye(len(role.gram)))
+    half = scipy.linalg.solve_triangular(factor, W, lower=True)
+    return np.asarray((half**2).sum(axis=0))
 
 
 def _with_energy(view: ViewPosterior, total: Array, data: Observations, Z: Array) -> ViewPosterior:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from kofa.linalg import Array, IntArray
 from kofa.scaling import Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
+_SHOWN = 8  # features whose relevance a repr lists
 _BLOCK = 2**20  # entries of a kernel that are computed at a time
 
 # ---------------------------------------------------------------- formulas
@@ -41,20 +42,90 @@ class Kernel:
         return None
 
 
-@dataclass(frozen=True)
-class Linear(Kernel):
-    """k(x, v) = x·v / D.
+@dataclass(frozen=True, repr=False)
+class Weighted(Kernel):
+    """A kernel of features that count by their relevance λ_j.
+
+    Parameters
+    ----------
+    relevance : None, "learn" or numbers
+        λ_j ≥ 0 of each feature, in the order of the columns. None is one for all; "learn" finds
+        the λ that explain the output views best.
+    groups : None or sequence
+        A label for each feature; features with the same label share one λ.
+    sparsity : float
+        With "learn": a prior exp(−sparsity · √λ_j) that switches off what is not needed.
+    objective : {"evidence", "reconstruction"}
+        With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
+        "reconstruction" is the published choice, how well the factors explain the kernel.
+    """
+
+    relevance: Literal["learn"] | tuple[float, ...] | None = field(default=None, kw_only=True)
+    groups: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
+    sparsity: float = field(default=0.0, kw_only=True)
+    objective: Literal["evidence", "reconstruction"] = field(default="evidence", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("relevance", "groups"):
+            value: Any = getattr(self, name)
+            if value is not None and not isinstance(value, str | tuple):
+                object.__setattr__(self, name, tuple(np.asarray(value).ravel().tolist()))
+
+    def __repr__(self) -> str:
+        shown = []
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value != item.default or not item.kw_only:
+                many = isinstance(value, tuple) and len(value) > _SHOWN
+                text = f"<{len(value)} features>" if many else repr(value)
+                shown.append(f"{item.name}={text}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @property
+    def learns_relevance(self) -> bool:
+        return self.relevance == "learn"
+
+    def weights(self, n_features: int) -> Array | None:
+        """λ, or None where all features count alike."""
+        if self.relevance is None:
+            return None
+        if self.learns_relevance:
+            raise DeclarationError(
+                f"The relevance of {self!r} is left to the data: set numbers to call it."
+            )
+        if len(self.relevance) != n_features:
+            raise DeclarationError(
+                f"Expected a relevance for each of {n_features} features "
+                f"but got {len(self.relevance)}."
+            )
+        return np.array(self.relevance, dtype=float)
+
+    def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:
+        """∂/∂λ_j of a function of K = k(X, V) whose gradient in K is G: (D,)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class Linear(Weighted):
+    """k(x, v) = Σ_j λ_j x_j v_j / D, λ_j = 1 unless `relevance` says otherwise.
 
     >>> import numpy as np, kofa
     >>> kofa.Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
     array([[5.5]])
+    >>> kofa.Linear(relevance=[1, 0])(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[1.5]])
     """
 
     def __call__(self, X: Array, V: Array) -> Array:
-        return np.asarray(X @ V.T / X.shape[1])
+        weights = self.weights(X.shape[1])
+        return np.asarray((X if weights is None else X * weights) @ V.T / X.shape[1])
 
     def diagonal(self, X: Array) -> Array:
-        return np.asarray((X**2).mean(axis=1))
+        weights = self.weights(X.shape[1])
+        return np.asarray((X**2).mean(axis=1) if weights is None else X**2 @ weights / X.shape[1])
+
+    def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:  # noqa: ARG002
+        return np.asarray((X * (G @ V)).sum(axis=0) / X.shape[1])
 
 
 @dataclass(frozen=True)
@@ -130,19 +201,28 @@ class Radial(Kernel):
         return self.width == "auto"
 
 
-@dataclass(frozen=True)
-class RBF(Radial):
-    """k(x, v) = exp(−‖x − v‖² / (2 width²)).
+@dataclass(frozen=True, repr=False)
+class RBF(Weighted, Radial):
+    """k(x, v) = exp(−Σ_j λ_j (x_j − v_j)² / (2 width²)), λ_j = 1 unless `relevance` says otherwise.
 
     >>> import numpy as np, kofa
     >>> kofa.RBF(width=1.0)(np.array([[0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])).round(4)
     array([[1.    , 0.3679]])
+    >>> kofa.RBF(1.0, relevance=[1, 0])(np.array([[0.0, 0.0]]), np.array([[1.0, 9.0]])).round(4)
+    array([[0.6065]])
     """
 
     def distance(self, X: Array, V: Array) -> Array:
-        """‖x − v‖²"""
+        """Σ_j λ_j (x_j − v_j)²"""
         centre = _column_means(V)  # the expanded square would lose a distance far from zero
-        X, V = X - centre, V - centre
+        same = X is V
+        X = X - centre
+        V = X if same else V - centre
+        weights = self.weights(X.shape[1])
+        if weights is not None:
+            root = np.sqrt(weights)
+            X = X * root
+            V = X if same else V * root
         seen_x, seen_v = ~np.isnan(X), ~np.isnan(V)
         if seen_x.all() and seen_v.all():
             square = X @ V.T
@@ -153,7 +233,15 @@ class RBF(Radial):
         X, V = np.where(seen_x, X, 0.0), np.where(seen_v, V, 0.0)
         mask_x, mask_v = seen_x.astype(float), seen_v.astype(float)
         square = X**2 @ mask_v.T + mask_x @ (V**2).T - 2.0 * X @ V.T
-        return np.maximum(_rescale(square, mask_x @ mask_v.T, X.shape[1]), 0.0)
+        count = np.ones(X.shape[1]) if weights is None else weights
+        return np.maximum(_rescale(square, (mask_x * count) @ mask_v.T, count.sum()), 0.0)
+
+    def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:
+        assert not isinstance(self.width, str)
+        # −Σ H_nu (x_nj − v_uj)² / 2 width², H = G∘K, without an array of n × R × D
+        H = G * K
+        square = H.sum(axis=1) @ X**2 + H.sum(axis=0) @ V**2 - 2.0 * (X * (H @ V)).sum(axis=0)
+        return np.asarray(-0.5 * square / self.width**2)
 
     def profile(self, distance: Array, width: float) -> Array:
         distance /= -2.0 * width
@@ -203,7 +291,7 @@ def _column_means(V: Array) -> Array:
     return np.asarray(np.where(seen, V, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
 
 
-def _rescale(total: Array, shared: Array, n_features: int) -> Array:
+def _rescale(total: Array, shared: Array, n_features: float) -> Array:
     """A sum over the shared features, as if it were over all; NaN where none is shared."""
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled: Array = np.where(shared > 0, total * (n_features / shared), np.nan)
@@ -241,6 +329,29 @@ _BY_NAME: dict[str, type[Kernel]] = {
 }
 
 
+def bank() -> list[Kernel]:
+    """A ready mixture: straight lines, smooth curves and rough ones."""
+    return [Linear(), RBF(), Laplacian()]
+
+
+def as_kernels(kernel: Any, view: str) -> dict[str, Kernel]:
+    """The kernels of one view by the names under which each explains it."""
+    if isinstance(kernel, str) and kernel == "bank":
+        kernel = bank()
+    if not isinstance(kernel, list | tuple):
+        return {view: as_kernel(kernel, view)}
+    if not kernel:
+        raise DeclarationError(f"View {view!r}: expected at least one kernel but got none.")
+    named: dict[str, Kernel] = {}
+    for one in kernel:
+        formula = as_kernel(one, view)
+        name, again = f"{view}[{kernel_name(formula)}]", 2
+        while name in named:
+            name, again = f"{view}[{kernel_name(formula)} {again}]", again + 1
+        named[name] = formula
+    return named
+
+
 def as_kernel(kernel: Any, view: str) -> Kernel:
     """A kernel from whatever a user may write for one."""
     if isinstance(kernel, Kernel):
@@ -270,6 +381,8 @@ def _check(kernel: Kernel, view: str) -> None:
             raise DeclarationError(
                 f"View {view!r}: expected a positive width, 'auto' or 'median' but got {width!r}."
             )
+    if isinstance(kernel, Weighted):
+        _check_weighted(kernel, view)
     if isinstance(kernel, Polynomial):
         degree, offset = kernel.degree, kernel.offset
         if not (_is_number(degree) and degree == int(degree) >= 1):
@@ -278,6 +391,37 @@ def _check(kernel: Kernel, view: str) -> None:
             )
         if not _is_number(offset):
             raise DeclarationError(f"View {view!r}: expected a number as offset, got {offset!r}.")
+
+
+def _check_weighted(kernel: Weighted, view: str) -> None:
+    given: Any = kernel.relevance
+    numbers = isinstance(given, tuple) and all(_is_number(x) and 0 <= x < np.inf for x in given)
+    if not (given is None or given == "learn" or numbers):
+        raise DeclarationError(
+            f"View {view!r}: expected relevance None, 'learn' or numbers of at least 0 "
+            f"but got {given!r}."
+        )
+    if not (_is_number(kernel.sparsity) and kernel.sparsity >= 0):
+        raise DeclarationError(
+            f"View {view!r}: expected a sparsity of at least 0 but got {kernel.sparsity!r}."
+        )
+    if kernel.objective not in ("evidence", "reconstruction"):
+        raise DeclarationError(
+            f"View {view!r}: expected objective 'evidence' or 'reconstruction' "
+            f"but got {kernel.objective!r}."
+        )
+
+
+def check_features(kernel: Kernel, view: str, n_features: int) -> None:
+    """Raise unless what a kernel says about single features fits their number."""
+    if isinstance(kernel, Weighted):
+        for option in ("relevance", "groups"):
+            given = getattr(kernel, option)
+            if isinstance(given, tuple) and len(given) != n_features:
+                raise DeclarationError(
+                    f"View {view!r}: expected {option} with an entry for each of its {n_features} "
+                    f"columns but got {len(given)}."
+                )
 
 
 def _is_number(value: Any) -> bool:
@@ -331,6 +475,11 @@ class KernelMap:
         diagonal = kernel.diagonal(X[index])
         mean_self = np.nan if diagonal is None else float(diagonal.mean() - column_mean.mean())
         return replace(centred, scale=float(size) if size > 1e-12 else 1.0, mean_self=mean_self)
+
+    def gram(self, X: Array) -> Array:
+        """The landmarks X among themselves, as `encode` has them: (R, R)."""
+        k = np.nan_to_num(self.centre(self.evaluate(X)))
+        return np.asarray(0.5 * (k + k.T))
 
     def evaluate(self, X: Array) -> Array:
         """k(x, v) of scaled rows, as the formula has it."""

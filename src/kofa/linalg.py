@@ -69,6 +69,13 @@ def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:
     return 0.5 * (inverse + inverse.swapaxes(-1, -2)), logdet
 
 
+def centre(K: Array) -> Array:
+    """HKH with H = I − 11ᵀ/n."""
+    centred: Array = K - K.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    return centred
+
+
 def quadratic_diagonals(basis: Array, matrices: Array) -> Array:
     """diag(Bᵀ S B) of each pair in two batches (n, K, L) and (n, K, K): (n, L)."""
     diagonals: Array = (basis * (matrices @ basis)).sum(axis=-2)

@@ -16,17 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from kofa import inference
 from kofa.calibration import sharpness
-from kofa.encoding import FittedView, Study, fit_views, rows_seen, square
+from kofa.encoding import FittedView, fit_views, roles
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
 from kofa.inference import Callback, Iteration, Progress, Role, Settings
-from kofa.kernels import KernelMap, Precomputed, as_kernel
+from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array, BoolArray
 from kofa.observations import Rows
 from kofa.posterior import State
 from kofa.prediction import Prediction
-from kofa.tables import Samples, align, check_observed, decoded, labelled, read_data, restored
+from kofa.study import Study, rows_seen
+from kofa.tables import Samples, align, decoded, labelled, read_data, restored
 from kofa.views import View, check_outputs, check_views
 
 
@@ -129,18 +130,16 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """Fit; return the samples, which of them say something, and where these live."""
         views = self._declared(data)
         rng = _generator(self.random_state)
-        study = _study(views, data, self.outputs)
+        study = Study.read(views, data, self.outputs)
         fitted = fit_views(study, rng)
         samples = study.samples
-        values = {name: samples.spread(table) for name, table in study.tables.items()}
         # Samples without any observation say nothing: they get the prior.
-        seen: BoolArray = np.any([rows_seen(y) for y in values.values()], axis=0)
-        observed = [view.observe(values.pop(name)[seen]) for name, view in fitted.items()]
-        roles = [view.role for view in fitted.values()]
-        rows = Rows.stack(observed)
-        engine = InMemory(rows)
-        run = self._infer(engine, roles, rng)
-        self._remember(_calibrated(fitted, rows, run.state), run)
+        seen: BoolArray = np.any(
+            [rows_seen(samples.spread(table)) for table in study.tables.values()], axis=0
+        )
+        engine, run = self._infer(study, fitted, seen, rng)
+        fitted = _with_shares(fitted, run.state, roles(study, fitted))
+        self._remember(_calibrated(fitted, engine.rows, run.state), run)
         return samples, seen, engine
 
     def _remember(self, fitted: dict[str, FittedView], run: inference.Run) -> None:
@@ -180,9 +179,20 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         return views
 
     def _infer(
-        self, engine: InMemory, roles: list[Role], rng: np.random.Generator
-    ) -> inference.Run:
-        supervised = any(role.output for role in roles)
+        self,
+        study: Study,
+        fitted: Mapping[str, FittedView],
+        seen: BoolArray,
+        rng: np.random.Generator,
+    ) -> tuple[InMemory, inference.Run]:
+        """Encode the samples that say something, and find their factors."""
+        observed = [
+            view.observe(study.samples.spread(study.tables[name])[seen])
+            for name, view in fitted.items()
+        ]
+        engine = InMemory(Rows.stack(observed))
+        treated = roles(study, fitted)
+        supervised = bool(study.outputs)
         n_factors, tol = (300, 1e-3) if supervised else (25, 2e-4)
         settings = Settings(
             n_factors=int(n_factors if self.n_factors is None else self.n_factors),
@@ -197,7 +207,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 bar.show(iteration)
                 return bool(self.callback is not None and self.callback(iteration))
 
-            return inference.best_of(engine, roles, settings, int(self.n_init), rng, notify)
+            run = inference.best_of(engine, treated, settings, int(self.n_init), rng, notify)
+        return engine, run
 
     def _warn_unless_converged(self, run: inference.Run) -> None:
         if not (run.converged or run.stopped):
@@ -328,7 +339,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             if fitted.likelihood is not None and holes.any():
                 (prediction,) = given.of_view(name, fitted.likelihood.fill)
                 values[holes] = prediction[holes]
-            filled[name] = restored(values, table, given.samples.names)
+            filled[fitted.source] = restored(values, table, given.samples.names)
         return filled
 
     def score(self, data: Mapping[str, Any], y: None = None) -> float:  # noqa: ARG002
@@ -346,22 +357,30 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _check_view(self, view: str) -> None:
         if view not in self.views_:
-            raise DataError(
-                f"Unknown view {view!r}; this model has {', '.join(map(repr, self.views_))}."
-            )
+            several = [name for name, fitted in self.views_.items() if fitted.source == view]
+            what = f"View {view!r} has several kernels: ask" if several else f"Unknown view {view!r}"
+            names = ", ".join(map(repr, several or self.views_))
+            raise DataError(f"{what} for {names}." if several else f"{what}; this model has {names}.")
 
     def _given(self, data: Any) -> Prediction:
         """The model applied to data."""
         check_is_fitted(self)
-        tables = read_data(data, self.views_, labels=self.classes_)
-        tables = {n: v.check(tables[n]) for n, v in self.views_.items() if n in tables}
+        declared = dict.fromkeys(view.source for view in self.views_.values())
+        given = read_data(data, declared, labels=self.classes_)
+        tables = {
+            name: view.check(replace(given[view.source], name=name))
+            for name, view in self.views_.items()
+            if view.source in given
+        }
         return Prediction(self.views_, self.posterior_, tables, align(tables))
 
     def _others(self, data: Any, view: str) -> Prediction:
         """The model applied to the views other than the one that is asked for."""
         check_is_fitted(self)
         self._check_view(view)
-        others = {n: t for n, t in data.items() if n != view} if isinstance(data, Mapping) else data
+        source, others = self.views_[view].source, data
+        if isinstance(data, Mapping):
+            others = {name: table for name, table in data.items() if name != source}
         if isinstance(others, dict) and not others:
             raise DataError(
                 f"Expected at least one view other than {view!r} to predict it from; "
@@ -410,6 +429,18 @@ def _calibrated(fitted: dict[str, FittedView], rows: Rows, state: State) -> dict
     }
 
 
+def _with_shares(
+    fitted: dict[str, FittedView], state: State, treated: Sequence[Role]
+) -> dict[str, FittedView]:
+    """The inputs with the share that each has in the outputs' prior variance."""
+    strength = {
+        role.name: 0.0 if role.output else float(inference.energy(view, role).sum())
+        for view, role in zip(state, treated, strict=True)
+    }
+    total = max(sum(strength.values()), np.finfo(float).tiny)
+    return {name: replace(view, share=strength[name] / total) for name, view in fitted.items()}
+
+
 def _generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(0 if random_state is None else random_state)
@@ -417,26 +448,3 @@ def _generator(random_state: Any) -> np.random.Generator:
         raise DeclarationError(
             f"Expected random_state to be a seed, a numpy Generator or None, got {random_state!r}."
         ) from None
-
-
-def _study(views: Mapping[str, View], data: Any, outputs: Any) -> Study:
-    """Read, check and align the data of a fit."""
-    labels = [name for name, view in views.items() if view.likelihood.reads_labels]
-    tables = read_data(data, views, labels)
-    for name in views:
-        if name not in tables:
-            raise DataError(f"View {name!r} is declared but not in the data.")
-    tables = {
-        n: square(tables[n], None if v.kernel is None else as_kernel(v.kernel, n))
-        for n, v in views.items()
-    }
-    for name, view in views.items():
-        # A sample may be missing in a precomputed kernel: its row and its column.
-        whole = view.kernel is not None and isinstance(as_kernel(view.kernel, name), Precomputed)
-        check_observed(tables[name], each_column=not whole)
-        if not whole:
-            view.likelihood.check(tables[name])
-    samples = align(tables)
-    if samples.n < 2:
-        raise DataError(f"Expected at least 2 samples but got {samples.n}.")
-    return Study(views, tables, samples, frozenset(() if outputs is None else outputs))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from kofa.encoding import FittedView
-from kofa.inference import energy
 from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array
@@ -96,19 +95,12 @@ class Prediction:
         diagonal = np.diagonal(q.covariance, axis1=1, axis2=2)[q.patterns.label]
         carried = (q.mean**2 + diagonal) @ variance
         missing = np.zeros(len(carried))
-        for name, share in self._shares().items():
-            encoder = self.views[name].encoder
-            if isinstance(encoder, KernelMap) and name in values:
+        for name, fitted in self.views.items():
+            encoder = fitted.encoder
+            if isinstance(encoder, KernelMap) and fitted.share > 0 and name in values:
                 expected = variance.sum() * encoder.self_similarity(values[name])
-                missing += share * np.nan_to_num(expected - carried)
+                missing += fitted.share * np.nan_to_num(expected - carried)
         return np.maximum(missing, 0.0)
-
-    def _shares(self) -> dict[str, float]:
-        """How much of the outputs' prior variance each input accounts for."""
-        inputs = {name: view for name, view in self.views.items() if not view.role.output}
-        strength = {n: float(energy(self.posterior(n), v.role).sum()) for n, v in inputs.items()}
-        total = max(sum(strength.values()), np.finfo(float).tiny)
-        return {name: s / total for name, s in strength.items()}
 
     # ------------------------------------------------------------ scores
 

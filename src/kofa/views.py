@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from kofa.errors import DeclarationError
+from kofa.landmarks import Choice
 from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, LogNormal, Multinomial, Poisson
 
 Noise = Literal["auto", "view", "column"]
 Landmarks = Literal["auto", "all"] | int
+Sparse = bool | Literal["ard"]
+SHARE = 0.18  # of the samples that qualify, at most so many become relevance vectors
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,13 @@ class View:
 
     likelihood: ClassVar[type[Likelihood]]
     kernel: Any = field(default=None, init=False, repr=False)
-    sparse: bool = field(default=False, init=False, repr=False)
+    sparse: Sparse = field(default=False, init=False, repr=False)
     noise: Noise = field(default="auto", init=False, repr=False)
     scale: bool = field(default=True, init=False, repr=False)
     landmarks: Landmarks = field(default="auto", init=False, repr=False)
+    landmarks_by: Choice = field(default="cholesky", init=False, repr=False)
+    max_landmarks: int | None = field(default=None, init=False, repr=False)
+    share: float = field(default=SHARE, init=False, repr=False)
 
     def check(self, name: str) -> None:
         """Raise if a parameter means nothing."""
@@ -35,19 +41,51 @@ class View:
             raise DeclarationError(
                 f"View {name!r}: expected noise 'auto', 'view' or 'column' but got {self.noise!r}."
             )
-        for option in ("sparse", "scale"):
-            if not isinstance(getattr(self, option), bool | np.bool_):
-                raise DeclarationError(
-                    f"View {name!r}: expected {option} True or False "
-                    f"but got {getattr(self, option)!r}."
-                )
-        number = isinstance(self.landmarks, int | np.integer) and int(self.landmarks) >= 2
+        if not isinstance(self.scale, bool | np.bool_):
+            raise DeclarationError(
+                f"View {name!r}: expected scale True or False but got {self.scale!r}."
+            )
+        ard = isinstance(self.sparse, str) and self.sparse == "ard"
+        if not (isinstance(self.sparse, bool | np.bool_) or ard):
+            raise DeclarationError(
+                f"View {name!r}: expected sparse True, False or 'ard' but got {self.sparse!r}."
+            )
+        if ard and self.kernel is None:
+            raise DeclarationError(
+                f"View {name!r}: sparse='ard' is a choice of landmarks, for a view with a kernel; "
+                f"write sparse=True."
+            )
+        self._check_landmarks(name)
+
+    def _check_landmarks(self, name: str) -> None:
         named = isinstance(self.landmarks, str) and self.landmarks in ("auto", "all")
-        if not (number or named):
+        if not (named or _is_whole(self.landmarks, 2)):
             raise DeclarationError(
                 f"View {name!r}: expected landmarks 'auto', 'all' or a number of at least 2 "
                 f"but got {self.landmarks!r}."
             )
+        if self.landmarks_by not in get_args(Choice):
+            raise DeclarationError(
+                f"View {name!r}: expected landmarks_by {' or '.join(map(repr, get_args(Choice)))} "
+                f"but got {self.landmarks_by!r}."
+            )
+        if not (self.max_landmarks is None or _is_whole(self.max_landmarks, 2)):
+            raise DeclarationError(
+                f"View {name!r}: expected max_landmarks None or a number of at least 2 "
+                f"but got {self.max_landmarks!r}."
+            )
+        number = isinstance(self.share, int | float | np.number) and not isinstance(
+            self.share, bool
+        )
+        if not (number and 0.0 < self.share <= 1.0):
+            raise DeclarationError(
+                f"View {name!r}: expected a share above 0 and at most 1 but got {self.share!r}."
+            )
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and int(value) >= least
 
 
 @dataclass(frozen=True)
@@ -81,10 +119,13 @@ class Real(View):
 
     likelihood: ClassVar[type[Likelihood]] = Gaussian
     kernel: Any = None
-    sparse: bool = False
+    sparse: Sparse = False
     noise: Noise = "auto"
     scale: bool = True
     landmarks: Landmarks = "auto"
+    landmarks_by: Choice = "cholesky"
+    max_landmarks: int | None = None
+    share: float = SHARE
 
 
 @dataclass(frozen=True)
@@ -109,10 +150,13 @@ class Positive(View):
 
     likelihood: ClassVar[type[Likelihood]] = LogNormal
     kernel: Any = None
-    sparse: bool = False
+    sparse: Sparse = False
     noise: Noise = "auto"
     scale: bool = True
     landmarks: Landmarks = "auto"
+    landmarks_by: Choice = "cholesky"
+    max_landmarks: int | None = None
+    share: float = SHARE
 
 
 @dataclass(frozen=True)
@@ -146,9 +190,12 @@ class Binary(View):
 
     likelihood: ClassVar[type[Likelihood]] = Bernoulli
     kernel: Any = None
-    sparse: bool = False
+    sparse: Sparse = False
     scale: bool = True
     landmarks: Landmarks = "auto"
+    landmarks_by: Choice = "cholesky"
+    max_landmarks: int | None = None
+    share: float = SHARE
 
 
 @dataclass(frozen=True)
@@ -201,9 +248,12 @@ class Count(View):
 
     likelihood: ClassVar[type[Likelihood]] = Poisson
     kernel: Any = None
-    sparse: bool = False
+    sparse: Sparse = False
     scale: bool = True
     landmarks: Landmarks = "auto"
+    landmarks_by: Choice = "cholesky"
+    max_landmarks: int | None = None
+    share: float = SHARE
 
 
 def check_views(views: Any, data: Any) -> dict[str, View]:

@@ -1,0 +1,248 @@
+"""Relevance vectors: the few landmarks whose kernels explain the outputs.
+
+Landmarks are added one by one. Each adds a direction l, what its kernel has beyond those of the
+landmarks chosen before, to the outputs' prior covariance Q; the next is the one with which
+ℓ = Σ_d log N(y_d | 0, Q + σ_d² I) grows most. It stops when more landmarks no longer pay for
+themselves.
+
+Nothing is computed anew: a step costs one product with the candidates' residual kernels, O(n R).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kofa.linalg import Array, Groups, IntArray, centre
+
+PRICE = 1.0  # nats that a landmark has to add
+_PATIENCE = 20  # steps in a row that may fail to: a few together often do
+# A share of an output's variance that need not be explained. The noise of outputs that the full
+# kernel explains without any would have a few landmarks follow these alone.
+_LEAST_NOISE = 0.01
+_LEAST = 1e-9  # share of a candidate's own variance; less is rounding, or a duplicate
+_RESIDUAL = 0.01  # share of a kernel's variance that may be left where there are no outputs
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Which candidates were chosen, and what each is worth."""
+
+    chosen: IntArray  # in the order in which they were
+    relevance: Array  # (R,): what ℓ loses without a chosen one, or would gain by another
+
+    @property
+    def order(self) -> IntArray:
+        """0 for the first chosen, −1 for those left out: (R,)."""
+        order = np.full(len(self.relevance), -1)
+        order[self.chosen] = np.arange(len(self.chosen))
+        return order
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Kernels between some rows and those of them that may become landmarks."""
+
+    K: Array  # (n, R), weighted
+    rows: IntArray  # (R,): which rows they are
+    most: int  # of them that may be chosen
+
+
+# ---------------------------------------------------------------- with outputs
+
+
+class Evidence:
+    """ℓ as directions are added: P_g = (Q + σ_g² I)^-1 = base_g − U_gᵀ U_g for each noise g."""
+
+    def __init__(self, Y: Array, noise: Array, noises: Groups, base: Array | None) -> None:
+        n = len(Y)
+        self.noise, self.noises = np.maximum(noise, _LEAST_NOISE), noises
+        self.base = None
+        if base is not None:
+            self.base = [np.linalg.inv(centre(base) + s * np.eye(n)) for s in self.noise]
+        self.U = [np.empty((0, n)) for _ in self.noise]
+        Y = Y - Y.mean(axis=0)
+        self.residual = np.column_stack(  # P_g y_d
+            [self.apply(g, y) for g, y in zip(noises.label, Y.T, strict=True)]
+        )
+
+    def apply(self, g: int, x: Array) -> Array:
+        """P_g x."""
+        out = x / self.noise[g] if self.base is None else self.base[g] @ x
+        return np.asarray(out - self.U[g].T @ (self.U[g] @ x))
+
+    def gain(self, square: Array, along: Array) -> Array:
+        """ℓ after Q + l lᵀ less ℓ, from lᵀ P_g l (G, R) and lᵀ P_g y_d (C, R)."""
+        size = 1.0 + square[self.noises.label]
+        return np.asarray(0.5 * (along**2 / size - np.log(size)).sum(axis=0))
+
+    def add(self, g: int, step: Array, size: float, along: Array) -> None:
+        """Let P_g be that of Q + l lᵀ: P_g l, lᵀ P_g l and lᵀ P_g y_d are at hand."""
+        self.U[g] = np.vstack([self.U[g], step / np.sqrt(1.0 + size)])
+        self.residual[:, self.noises.label == g] -= np.outer(step, along) / (1.0 + size)
+
+
+class Pool:
+    """The candidates of one view: e_u = k(·, u) less what the chosen explain of it."""
+
+    def __init__(self, candidates: Candidates, evidence: Evidence) -> None:
+        self.rows, self.most, self.evidence = candidates.rows, candidates.most, evidence
+        self.E = candidates.K.copy()
+        self.least = _LEAST * np.maximum(self.own, np.finfo(float).tiny)
+        self.chosen: list[int] = []
+        e = self.E - self.E.mean(axis=0)
+        P_e = [evidence.apply(g, e) for g in range(len(evidence.noise))]
+        self.square = np.array([(e * p).sum(axis=0) for p in P_e])  # e_uᵀ P_g e_u: (G, R)
+        self.along = evidence.residual.T @ e  # e_uᵀ P_g y_d: (C, R)
+
+    @property
+    def own(self) -> Array:
+        """e_u(u): (R,)."""
+        return self.E[self.rows, np.arange(len(self.rows))]
+
+    def gains(self) -> Array:
+        """What ℓ would grow by with each candidate: (R,)."""
+        if len(self.chosen) >= self.most:
+            return np.full(len(self.rows), -np.inf)
+        own = self.own
+        alive = own > self.least
+        own = np.where(alive, own, 1.0)
+        gain = self.evidence.gain(np.maximum(self.square / own, 0.0), self.along / np.sqrt(own))
+        return np.where(alive, gain, -np.inf)
+
+    def take(self, u: int) -> Array:
+        """Choose u; the direction l that it adds, centred."""
+        direction = self.E[:, u] / np.sqrt(self.own[u])
+        a = direction[self.rows]
+        self.E -= np.outer(direction, a)
+        self.chosen.append(u)
+        direction = direction - direction.mean()
+        for g, d in enumerate(self._columns):  # e_u ← e_u − a_u l, under the old P_g
+            step = self.evidence.apply(g, direction)
+            after = self.E.T @ (step - step.mean())
+            self.square[g] -= a * (2.0 * after + a * (direction @ step))
+            self.along[d] -= np.outer(direction @ self.evidence.residual[:, d], a)
+        return direction
+
+    @property
+    def _columns(self) -> list[Array]:
+        label = self.evidence.noises.label
+        return [np.flatnonzero(label == g) for g in range(len(self.evidence.noise))]
+
+    def follow(self, g: int, step: Array, size: float, along: Array) -> None:
+        """P_g ← P_g − P_g l lᵀ P_g / (1 + lᵀ P_g l)."""
+        shared = self.E.T @ (step - step.mean())
+        self.square[g] -= shared**2 / (1.0 + size)
+        self.along[self._columns[g]] -= np.outer(along, shared) / (1.0 + size)
+
+
+def by_evidence(
+    candidates: Sequence[Candidates],
+    Y: Array,
+    noise: Array,
+    noises: Groups,
+    base: Array | None = None,
+) -> list[Selection]:
+    """The landmarks of each view that explain the outputs.
+
+    Parameters
+    ----------
+    candidates : one for each view
+    Y : array (n, C)
+    noise, noises : σ_g², and which of them each column of Y has
+    base : array (n, n), the kernels of the views whose landmarks are not chosen
+    """
+    evidence = Evidence(Y, noise, noises, base)
+    pools = [Pool(one, evidence) for one in candidates]
+    gained, best, path = 0.0, (0.0, 0), list[int]()
+    while len(path) - best[1] < _PATIENCE:
+        gains = [pool.gains() for pool in pools]
+        m = int(np.argmax([gain.max() for gain in gains]))
+        u = int(np.argmax(gains[m]))
+        if not np.isfinite(gains[m][u]):
+            break
+        gained += float(gains[m][u]) - PRICE
+        _add(pools, m, u)
+        path.append(m)
+        if gained > best[0]:
+            best = (gained, len(path))
+    kept = [path[: best[1]].count(m) for m in range(len(pools))]
+    chosen = [pool.chosen[:k] for pool, k in zip(pools, kept, strict=True)]
+    return _judge(candidates, chosen, Evidence(Y, noise, noises, base))
+
+
+def _add(pools: Sequence[Pool], m: int, u: int) -> None:
+    direction = pools[m].take(u)
+    evidence = pools[m].evidence
+    for g in range(len(evidence.noise)):
+        step = evidence.apply(g, direction)
+        size = float(direction @ step)
+        along = direction @ evidence.residual[:, evidence.noises.label == g]
+        for pool in pools:
+            pool.follow(g, step, size, along)
+        evidence.add(g, step, size, along)
+
+
+def _judge(
+    candidates: Sequence[Candidates], chosen: Sequence[Sequence[int]], evidence: Evidence
+) -> list[Selection]:
+    """What each candidate is worth given the final choice."""
+    pools = [Pool(one, evidence) for one in candidates]
+    for m, order in enumerate(chosen):
+        for u in order:
+            _add(pools, m, u)
+    judged = []
+    for pool, one, order in zip(pools, candidates, chosen, strict=True):
+        relevance = np.where(np.isfinite(pool.gains()), pool.gains(), 0.0)
+        relevance[order] = _losses(one, np.array(order, dtype=np.intp), evidence)
+        judged.append(Selection(np.array(order, dtype=np.intp), relevance))
+    return judged
+
+
+def _losses(candidates: Candidates, chosen: IntArray, evidence: Evidence) -> Array:
+    """What ℓ loses without each chosen landmark, the others staying.
+
+    Without u, Q loses l lᵀ with l = K_nR K_RR^-1 e_u / √(K_RR^-1)_uu.
+    """
+    if not len(chosen):
+        return np.empty(0)
+    K = candidates.K[:, chosen]
+    own = K[candidates.rows[chosen]]
+    jitter = 1e-10 * float(np.trace(own)) / len(own)
+    inverse = np.linalg.inv(own + jitter * np.eye(len(own)))
+    L = (K - K.mean(axis=0)) @ inverse / np.sqrt(np.diagonal(inverse))
+    loss = np.zeros(len(chosen))
+    for g in range(len(evidence.noise)):
+        columns = evidence.noises.label == g
+        left = np.clip(1.0 - (L * evidence.apply(g, L)).sum(axis=0), 1e-12, 1.0)
+        along = (evidence.residual[:, columns].T @ L) ** 2
+        loss += 0.5 * (along / left + np.log(left)).sum(axis=0)
+    return loss
+
+
+# ---------------------------------------------------------------- without outputs
+
+
+def by_residual(candidates: Candidates) -> Selection:
+    """Landmarks that span the kernel: one by one, the candidate that is explained least.
+
+    The relevance is the variance of the kernel over the rows that each adds, or would add.
+    """
+    E, rows = candidates.K.copy(), candidates.rows
+    index = np.arange(len(rows))
+    total = float(E[rows, index].sum())
+    least = _LEAST * np.maximum(E[rows, index], np.finfo(float).tiny)
+    chosen, relevance = list[int](), np.zeros(len(rows))
+    while len(chosen) < candidates.most and E[rows, index].sum() > _RESIDUAL * total:
+        u = int(np.argmax(np.where(E[rows, index] > least, E[rows, index], 0.0)))
+        direction = E[:, u] / np.sqrt(E[rows[u], u])
+        relevance[u] = float(direction @ direction)
+        E -= np.outer(direction, direction[rows])
+        chosen.append(u)
+    own = E[rows, index]
+    left = np.where(own > least, (E**2).sum(axis=0) / np.where(own > least, own, 1.0), 0.0)
+    others = np.setdiff1d(index, chosen)
+    relevance[others] = left[others]
+    return Selection(np.array(chosen, dtype=np.intp), relevance)

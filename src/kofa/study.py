@@ -1,0 +1,261 @@
+"""Declarations and data of one fit, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kofa.errors import DataError, DeclarationError
+from kofa.inference import Role
+from kofa.kernels import (
+    Kernel,
+    Linear,
+    Precomputed,
+    Weighted,
+    as_kernel,
+    as_kernels,
+    check_features,
+    kernel_name,
+)
+from kofa.learning import Outputs
+from kofa.likelihoods import Likelihood
+from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.scaling import Scaling
+from kofa.tables import Samples, Table, align, check_observed, read_data
+from kofa.views import View
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Views, each with at most one kernel, and their tables.
+
+    A declared view with several kernels stands here as several views of one source.
+    """
+
+    views: Mapping[str, View]
+    sources: Mapping[str, str]  # name of the declared view of each
+    tables: Mapping[str, Table]
+    samples: Samples
+    outputs: frozenset[str]
+
+    @classmethod
+    def read(cls, declared: Mapping[str, View], data: Any, outputs: Any) -> Study:
+        """Read, check and align the data of a fit."""
+        views, sources = expand(declared)
+        labels = [name for name, view in declared.items() if view.likelihood.reads_labels]
+        given = read_data(data, declared, labels)
+        for name in declared:
+            if name not in given:
+                raise DataError(f"View {name!r} is declared but not in the data.")
+        tables = {
+            name: square(replace(given[sources[name]], name=name), view.kernel)
+            for name, view in views.items()
+        }
+        for name, view in views.items():
+            _check_table(tables[name], view)
+        samples = align(tables)
+        if samples.n < 2:
+            raise DataError(f"Expected at least 2 samples but got {samples.n}.")
+        named = frozenset(() if outputs is None else outputs)
+        return cls(
+            views, sources, tables, samples, frozenset(n for n in views if sources[n] in named)
+        )
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernel of each kernelized view, as declared."""
+        return {n: view.kernel for n, view in self.views.items() if view.kernel is not None}
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        """The views that are not outputs."""
+        return [name for name in self.views if name not in self.outputs]
+
+    @cached_property
+    def targets(self) -> list[str]:
+        """The outputs from which kernels are learnt: those that are explained directly."""
+        return [name for name in self.views if name in self.outputs and name not in self.kernels]
+
+    @cached_property
+    def scaling(self) -> dict[str, Scaling]:
+        """How a kernelized view's columns are brought to unit scale."""
+        return {name: self._scaling(name) for name in self.kernels}
+
+    def _scaling(self, name: str) -> Scaling:
+        view, values, kernel = self.views[name], self.tables[name].values, self.kernels[name]
+        if isinstance(kernel, Precomputed):
+            return Scaling.identity(values.shape[1])
+        unit = view.likelihood.unit
+        if not view.scale:
+            return Scaling.identity(values.shape[1], unit)
+        return Scaling.fit(values, unit=unit)
+
+    @cached_property
+    def likelihoods(self) -> dict[str, Likelihood]:
+        """The likelihood of each view that is explained directly."""
+        return {
+            name: view.likelihood.resolve(self.tables[name], view.scale)
+            for name, view in self.views.items()
+            if name not in self.kernels
+        }
+
+    @cached_property
+    def has_output(self) -> BoolArray:
+        """Which samples have an observed output."""
+        labels = np.zeros(self.samples.n, dtype=bool)
+        for name in self.outputs:
+            labels[self.samples.position[name]] |= rows_seen(self.tables[name].values)
+        return labels
+
+    def scaled(self, name: str) -> Array:
+        """A view's values, or what its likelihood makes of them, on unit scale for all samples."""
+        values = self.tables[name].values
+        if name in self.kernels:
+            values = self.scaling[name].encode(values)
+        else:
+            likelihood = self.likelihoods[name]
+            values = likelihood.encode(values)
+            if likelihood.curvature is not None:
+                values = Scaling.fit(values).encode(values)
+        return self.samples.spread(replace(self.tables[name], values=values))
+
+    def role(self, name: str) -> Role:
+        """How inference is to treat a view."""
+        view, output, kernelized = self.views[name], name in self.outputs, name in self.kernels
+        per_column = output or not kernelized if view.noise == "auto" else view.noise == "column"
+        return Role(name, kernelized, output, bool(view.sparse), per_column)
+
+    def own_rows(self, name: str, samples: IntArray) -> IntArray:
+        """Where samples stand in the table of a view that has them all."""
+        place = np.full(self.samples.n, -1)
+        place[self.samples.position[name]] = np.arange(len(self.samples.position[name]))
+        return np.asarray(place[samples])
+
+    @cached_property
+    def complete(self) -> IntArray:
+        """Samples that have something of every input and of a target."""
+        seen = [self._seen(name) for name in self.inputs]
+        labelled = np.any([self._seen(name) for name in self.targets], axis=0)
+        return np.flatnonzero(np.all(seen, axis=0) & labelled)
+
+    def _seen(self, name: str) -> BoolArray:
+        seen = np.zeros(self.samples.n, dtype=bool)
+        seen[self.samples.position[name]] = rows_seen(self.tables[name].values)
+        return seen
+
+    def lesson(self, rows: IntArray) -> Lesson:
+        """Inputs and targets of some samples, from which kernels can be learnt."""
+        X, V = {}, {}
+        for name in self.inputs:
+            values = self.scaled(name)[rows]
+            kernel = self.kernels.get(name)
+            X[name] = np.nan_to_num(values) if kernel is None else values
+            V[name] = X[name]
+            if isinstance(kernel, Precomputed):
+                V[name] = kernel.landmarks(values, self.own_rows(name, rows))
+        Y = [self.scaled(name)[rows] for name in self.targets]
+        # The columns of a label are one variable, with one noise.
+        noises = [
+            np.zeros(y.shape[1]) if self.tables[n].classes is not None else np.arange(y.shape[1])
+            for n, y in zip(self.targets, Y, strict=True)
+        ]
+        of_view = np.repeat(np.arange(len(Y)), [y.shape[1] for y in Y])
+        _, label = np.unique(
+            np.column_stack([of_view, np.concatenate(noises)]), axis=0, return_inverse=True
+        )
+        label = label.ravel().astype(np.intp)
+        groups = Groups(label, int(label.max()) + 1)
+        return Lesson(rows, X, V, Outputs.of(np.concatenate(Y, axis=1), groups))
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Rows from which kernels are learnt, the same samples in every view."""
+
+    rows: IntArray  # which samples they are
+    X: Mapping[str, Array]  # scaled, by input
+    V: Mapping[str, Array]  # the same as the kernels want them for their second argument
+    outputs: Outputs
+
+    def kernel(self, name: str, formula: Kernel | None, columns: IntArray | None = None) -> Array:
+        """The kernel between the rows and some of them; of a primal view the linear one."""
+        V = self.V[name] if columns is None else self.V[name][columns]
+        return np.asarray(np.nan_to_num((formula or Linear())(self.X[name], V)))
+
+
+def expand(declared: Mapping[str, View]) -> tuple[dict[str, View], dict[str, str]]:
+    """One view for each kernel, and the declared view that each comes from."""
+    views: dict[str, View] = {}
+    sources: dict[str, str] = {}
+    for source, view in declared.items():
+        named = {source: None} if view.kernel is None else as_kernels(view.kernel, source)
+        for name, kernel in named.items():
+            if name in views or (name != source and name in declared):
+                raise DeclarationError(f"View {name!r}: expected the name only once.")
+            views[name] = view if kernel is None else replace(view, kernel=kernel)
+            sources[name] = source
+    return views, sources
+
+
+def rows_seen(values: Array) -> BoolArray:
+    """Which rows have at least one value."""
+    return np.asarray(~np.isnan(values).all(axis=1))
+
+
+def _check_table(table: Table, view: View) -> None:
+    """Raise unless the table is what the view says."""
+    # A sample may be missing in a precomputed kernel: its row and its column.
+    whole = isinstance(view.kernel, Precomputed)
+    check_observed(table, each_column=not whole)
+    if not whole:
+        view.likelihood.check(table)
+    if view.kernel is not None:
+        check_features(view.kernel, table.name, table.values.shape[1])
+
+
+def square(table: Table, kernel: Kernel | None) -> Table:
+    """A precomputed kernel with its columns in the order of its rows, or an error."""
+    if not isinstance(kernel, Precomputed):
+        return table
+    if table.values.shape[0] != table.values.shape[1]:
+        raise DataError(
+            f"View {table.name!r}: expected a precomputed kernel of samples × samples "
+            f"but got shape {table.values.shape}."
+        )
+    if table.samples is None or table.columns is None:
+        return table
+    place = {column: j for j, column in enumerate(table.columns)}
+    unknown = [sample for sample in table.samples if sample not in place]
+    if len(unknown) == len(table.samples):
+        return table  # columns with names of their own stand in the order of the rows
+    if unknown:
+        raise DataError(
+            f"View {table.name!r}: expected the columns of a precomputed kernel to be its samples "
+            f"but {unknown[0]!r} is not among them."
+        )
+    order = [place[sample] for sample in table.samples]
+    return replace(table, values=table.values[:, order], columns=tuple(table.samples))
+
+
+def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> None:
+    """Raise where rows have holes and the kernel cannot take them. Whole rows may be missing."""
+    if kernel.takes_missing:
+        return
+    precomputed = isinstance(kernel, Precomputed)
+    values = table.values[rows_seen(table.values)]
+    if precomputed:
+        values = values[:, landmarks]
+    holes = np.isnan(values).any(axis=0)
+    if holes.any():
+        which = int(np.argmax(holes))
+        where = f"landmark {which}" if precomputed else table.label(which)
+        raise DataError(
+            f"View {table.name!r}, {where}: the {kernel_name(kernel)} kernel cannot take missing "
+            f"values; RBF and Laplacian can, or impute them first."
+        )
+
+
