@@ -10,9 +10,10 @@ from pathlib import Path
 import kofa
 
 ORDER = [
-    "errors", "linalg", "tables", "scaling", "kernels", "likelihoods", "views", "observations",
-    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "inference", "engine",
-    "learning", "encoding", "prediction", "model",
+    "errors", "linalg", "tables", "scaling", "kernels", "landmarks", "likelihoods", "views",
+    "observations", "posterior", "updates", "rotation", "refinement", "calibration", "bound",
+    "inference", "engine", "learning", "selection", "published", "study", "encoding", "prediction",
+    "inspection", "model",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

@@ -2,7 +2,7 @@
 
 from kofa.errors import DataError, DeclarationError, KofaError
 from kofa.inference import Iteration
-from kofa.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed
+from kofa.kernels import RBF, Laplacian, Linear, Mixture, Polynomial, Precomputed
 from kofa.model import FactorModel
 from kofa.views import Binary, Categorical, Count, Positive, Real
 
@@ -20,6 +20,7 @@ __all__ = [
     "KofaError",
     "Laplacian",
     "Linear",
+    "Mixture",
     "Polynomial",
     "Positive",
     "Precomputed",

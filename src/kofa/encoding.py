@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,23 @@ import numpy as np
 from kofa import landmarks
 from kofa.errors import DataError, DeclarationError
 from kofa.inference import Role
-from kofa.kernels import Kernel, KernelMap, Linear, Precomputed, Radial, Weighted
+from kofa.kernels import (
+    Kernel,
+    KernelMap,
+    Linear,
+    Mixture,
+    Precomputed,
+    Radial,
+    Weighted,
+    filled,
+    parts,
+)
 from kofa.learning import MAX_ROWS, learn, learns_relevance
 from kofa.likelihoods import Gaussian, Likelihood
-from kofa.linalg import Array, IntArray
+from kofa.linalg import Array, BoolArray, IntArray
 from kofa.observations import Observations
+from kofa.posterior import State
+from kofa.published import by_ard, by_reconstruction
 from kofa.scaling import Scaling
 from kofa.selection import Candidates, Selection, by_evidence, by_residual
 from kofa.study import Study, check_missing, rows_seen
@@ -62,8 +74,10 @@ class FittedView:
     classes: Any = None  # an array of labels, in the order of those columns
     dtype: Any = None  # of the labels
     sharpness: float = 1.0  # by which η is multiplied when its probabilities are predicted
+    landmarks: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # rows in fit
     vectors: Vectors | None = None
-    share: float = 0.0  # of an input in the outputs' prior variance
+    # (parts, K): variance that each kernel of an input gives the outputs a priori, by factor
+    energy: Array = field(default_factory=lambda: np.zeros((1, 1)))
 
     @property
     def likelihood(self) -> Likelihood | None:
@@ -161,6 +175,7 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
             _output_names(table, rows.get(name)),
             table.classes,
             table.dtypes[0],
+            landmarks=rows.get(name, np.empty(0, dtype=np.intp)),
             vectors=vectors.get(name),
         )
         for name, table in study.tables.items()
@@ -172,18 +187,18 @@ def roles(study: Study, fitted: Mapping[str, FittedView]) -> list[Role]:
     if not study.outputs:
         return [view.role for view in fitted.values()]
     return [
-        replace(view.role, gram=_gram(study, name, view.encoder))
+        replace(view.role, grams=_grams(study, name, view.encoder))
         if isinstance(view.encoder, KernelMap) and name in study.inputs
         else view.role
         for name, view in fitted.items()
     ]
 
 
-def _gram(study: Study, name: str, encoder: KernelMap) -> Array:
+def _grams(study: Study, name: str, encoder: KernelMap) -> list[Array]:
     V = encoder.V
     if isinstance(encoder.kernel, Precomputed):
         V = study.tables[name].values[V.astype(np.intp)]
-    return encoder.gram(V)
+    return encoder.grams(V)
 
 
 def _output_names(table: Table, rows: IntArray | None) -> tuple[Hashable, ...] | None:
@@ -226,20 +241,32 @@ def _learn(study: Study, rng: np.random.Generator) -> Lessons:
     if len(rows) > MAX_ROWS:
         rows = np.sort(rng.choice(rows, MAX_ROWS, replace=False))
     lesson = study.lesson(rows)
-    formulas = [_asked(study.kernels.get(name, Linear())) for name in study.inputs]
-    X, V = ([part[name] for name in study.inputs] for part in (lesson.X, lesson.V))
-    learnt = learn(formulas, X, V, lesson.outputs)
-    for name, kernel in zip(study.inputs, learnt.kernels, strict=True):
-        if name in study.kernels:
-            kernels[name] = kernel
-            _warn_if_off(name, kernel)
-    return Lessons(kernels, dict(zip(study.inputs, learnt.weights, strict=True)), learnt.noise)
+    formulas = [
+        (name, part) for name in study.inputs for part in parts(study.kernels.get(name, Linear()))
+    ]
+    X, V = zip(*(filled(part, lesson.X[n], lesson.V[n]) for n, part in formulas), strict=True)
+    learnt = learn([_asked(part) for _, part in formulas], X, V, lesson.outputs)
+    weights: dict[str, float] = {}
+    for name in study.inputs:
+        mine = [i for i, (owner, _) in enumerate(formulas) if owner == name]
+        found = tuple(learnt.kernels[i] for i in mine)
+        weights[name] = float(learnt.weights[mine[0]])
+        if name in kernels:
+            for kernel in found:
+                _warn_if_off(name, kernel)
+            kernels[name] = found[0]
+            if isinstance(study.kernels[name], Mixture) and len(mine) > 1:
+                # The view has the weight of its first kernel, and the others are relative to it.
+                of_first = learnt.weights[mine] / learnt.weights[mine[0]]
+                kernels[name] = Mixture(found, tuple(of_first.tolist()))
+    return Lessons(kernels, weights, learnt.noise)
 
 
 def _anything_to_learn(study: Study) -> bool:
     open_kernels = any(
-        learns_relevance(kernel) or (isinstance(kernel, Radial) and kernel.learns_width)
+        learns_relevance(part) or (isinstance(part, Radial) and part.learns_width)
         for name, kernel in study.kernels.items()
+        for part in parts(kernel)
         if name in study.inputs
     )
     return open_kernels or len(study.inputs) > 1 or bool(_by_evidence(study))
@@ -340,7 +367,8 @@ def _judged(
         candidates.append(Candidates(np.asarray(K), here, _most(study, names[0], pools[names[0]])))
         places.append(own[here])
     others = [name for name in study.inputs if name not in sparse]
-    base = sum(weights[n] * lesson.kernel(n, kernels.get(n)) for n in others) if others else None
+    plain = [weights[n] * lesson.kernel(n, kernels.get(n)) for n in others]
+    base = np.sum(plain, axis=0) if plain else None
     Y, noises = lesson.outputs.Y, lesson.outputs.noises
     selections = by_evidence(candidates, Y, lessons.noise, noises, base)
     return {
@@ -371,3 +399,60 @@ def _most(study: Study, name: str, pool: IntArray) -> int:
     view = study.views[name]
     most = max(2, int(view.share * len(pool)))
     return min(most, view.max_landmarks or most)
+
+
+# ---------------------------------------------------------------- as published
+
+
+def learns_by_reconstruction(study: Study) -> list[str]:
+    """The views whose λ follows from the reconstruction of their kernels."""
+    return [
+        name
+        for name, kernel in study.kernels.items()
+        if isinstance(kernel, Weighted)
+        and kernel.learns_relevance
+        and kernel.objective == "reconstruction"
+    ]
+
+
+def with_reconstructed_relevance(
+    study: Study, fitted: Mapping[str, FittedView], state: State, Z: Array, seen: BoolArray
+) -> dict[str, FittedView]:
+    """The views with λ at which their kernels are most like what the factors make of them."""
+    changed = dict(fitted)
+    for name in learns_by_reconstruction(study):
+        view, encoder = fitted[name], fitted[name].encoder
+        assert isinstance(encoder, KernelMap)
+        assert isinstance(encoder.kernel, Weighted)
+        values = study.samples.spread(study.tables[name])[seen]
+        present = rows_seen(values)
+        X = np.nan_to_num(encoder.scaling.encode(values[present]))
+        target = state[list(fitted).index(name)].weights.predict(Z[present])
+        kernel = by_reconstruction(encoder.kernel, X, np.nan_to_num(encoder.V), target)
+        changed[name] = _with_landmarks(study, name, view, kernel, view.landmarks)
+    return changed
+
+
+def with_ard_landmarks(
+    study: Study, fitted: dict[str, FittedView], state: State
+) -> dict[str, FittedView]:
+    """The views without the landmarks that double ARD switched off."""
+    changed = dict(fitted)
+    for (name, view), posterior in zip(fitted.items(), state, strict=True):
+        if study.views[name].sparse == "ard" and isinstance(view.encoder, KernelMap):
+            vectors = Vectors.of(study.tables[name], view.landmarks, by_ard(posterior))
+            view = _with_landmarks(study, name, view, view.encoder.kernel, vectors.kept)
+            changed[name] = replace(view, vectors=vectors)
+    return changed
+
+
+def _with_landmarks(
+    study: Study, name: str, view: FittedView, kernel: Kernel, rows: IntArray
+) -> FittedView:
+    """The view with another kernel or other landmarks, and the weight that it had."""
+    assert isinstance(view.encoder, KernelMap)
+    before = kernel_map(study, name, view.encoder.kernel, view.landmarks)
+    after = kernel_map(study, name, kernel, rows)
+    after = replace(after, scale=after.scale * view.encoder.scale / before.scale)
+    names = _output_names(study.tables[name], rows)
+    return replace(view, encoder=after, landmarks=rows, outputs=names)

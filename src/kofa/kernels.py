@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from kofa.errors import DataError, DeclarationError
-from kofa.linalg import Array, IntArray
+from kofa.linalg import Array, IntArray, centre
 from kofa.scaling import Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
@@ -53,8 +53,9 @@ class Weighted(Kernel):
         the λ that explain the output views best.
     groups : None or sequence
         A label for each feature; features with the same label share one λ.
-    sparsity : float
-        With "learn": a prior exp(−sparsity · √λ_j) that switches off what is not needed.
+    sparsity : None or float
+        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j); 0
+        is none. None is a prior that lets no feature stand out, or vanish, for little.
     objective : {"evidence", "reconstruction"}
         With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
         "reconstruction" is the published choice, how well the factors explain the kernel.
@@ -62,7 +63,7 @@ class Weighted(Kernel):
 
     relevance: Literal["learn"] | tuple[float, ...] | None = field(default=None, kw_only=True)
     groups: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
-    sparsity: float = field(default=0.0, kw_only=True)
+    sparsity: float | None = field(default=None, kw_only=True)
     objective: Literal["evidence", "reconstruction"] = field(default="evidence", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -319,7 +320,66 @@ class Custom(Kernel):
         return np.array(self.function(X, V), dtype=float)  # a copy: it is centred in place
 
 
-_BY_NAME: dict[str, type[Kernel]] = {
+@dataclass(frozen=True)
+class Mixture(Kernel):
+    """k(x, v) = Σ_m weight_m k_m(x, v): several kernels that explain a view as one.
+
+    With ``weights="learn"`` they are those that explain the output views best; without outputs,
+    all kernels have the same variance. A kernel that cannot take missing values sees column means
+    in their place.
+
+    >>> import numpy as np, kofa
+    >>> both = kofa.Mixture([kofa.Linear(), kofa.RBF(1.0)], weights=[0.5, 2.0])
+    >>> both(np.array([[1.0]]), np.array([[1.0]]))
+    array([[2.5]])
+    """
+
+    takes_missing: ClassVar[bool] = True
+    kernels: tuple[Kernel, ...]
+    weights: Literal["learn"] | tuple[float, ...] = "learn"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", tuple(self.kernels))
+        if not isinstance(self.weights, str):
+            object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
+
+    def __call__(self, X: Array, V: Array) -> Array:
+        if isinstance(self.weights, str):
+            raise DeclarationError(
+                f"The weights of {self!r} are left to the data: set numbers to call it."
+            )
+        parts = zip(self.weights, self.kernels, strict=True)
+        return np.asarray(sum(w * k(*filled(k, X, V)) for w, k in parts))
+
+    def resolve(self, V: Array) -> Mixture:
+        kernels = tuple(kernel.resolve(V) for kernel in self.kernels)
+        weights = self.weights
+        if isinstance(weights, str):
+            V = V[:: max(1, -(-len(V) // _MEDIAN_ROWS))]
+            grams = [centre(np.nan_to_num(k(*filled(k, V, V)))) for k in kernels]
+            weights = tuple(1.0 / max(float(np.trace(K)) / len(K), 1e-12) for K in grams)
+        return Mixture(kernels, weights)
+
+    def diagonal(self, X: Array) -> Array | None:
+        total = np.zeros(len(X))
+        for weight, kernel in components(self):
+            part = kernel.diagonal(filled(kernel, X, X)[0])
+            if part is None:
+                return None
+            total += weight * part
+        return total
+
+
+def filled(kernel: Kernel, X: Array, V: Array) -> tuple[Array, Array]:
+    """Rows as a kernel can take them: with the columns' means for what is missing."""
+    if kernel.takes_missing or not (np.isnan(X).any() or np.isnan(V).any()):
+        return X, V
+    means = _column_means(V)
+    return np.where(np.isnan(X), means, X), np.where(np.isnan(V), means, V)
+
+
+_BY_NAME: dict[str, Callable[[], Kernel]] = {
+    "bank": lambda: Mixture((Linear(), RBF(), Laplacian())),
     "rbf": RBF,
     "linear": Linear,
     "polynomial": Polynomial,
@@ -329,15 +389,8 @@ _BY_NAME: dict[str, type[Kernel]] = {
 }
 
 
-def bank() -> list[Kernel]:
-    """A ready mixture: straight lines, smooth curves and rough ones."""
-    return [Linear(), RBF(), Laplacian()]
-
-
 def as_kernels(kernel: Any, view: str) -> dict[str, Kernel]:
     """The kernels of one view by the names under which each explains it."""
-    if isinstance(kernel, str) and kernel == "bank":
-        kernel = bank()
     if not isinstance(kernel, list | tuple):
         return {view: as_kernel(kernel, view)}
     if not kernel:
@@ -383,6 +436,8 @@ def _check(kernel: Kernel, view: str) -> None:
             )
     if isinstance(kernel, Weighted):
         _check_weighted(kernel, view)
+    if isinstance(kernel, Mixture):
+        _check_mixture(kernel, view)
     if isinstance(kernel, Polynomial):
         degree, offset = kernel.degree, kernel.offset
         if not (_is_number(degree) and degree == int(degree) >= 1):
@@ -401,7 +456,7 @@ def _check_weighted(kernel: Weighted, view: str) -> None:
             f"View {view!r}: expected relevance None, 'learn' or numbers of at least 0 "
             f"but got {given!r}."
         )
-    if not (_is_number(kernel.sparsity) and kernel.sparsity >= 0):
+    if not (kernel.sparsity is None or (_is_number(kernel.sparsity) and kernel.sparsity >= 0)):
         raise DeclarationError(
             f"View {view!r}: expected a sparsity of at least 0 but got {kernel.sparsity!r}."
         )
@@ -412,8 +467,42 @@ def _check_weighted(kernel: Weighted, view: str) -> None:
         )
 
 
+def _check_mixture(kernel: Mixture, view: str) -> None:
+    for part in kernel.kernels:
+        if not isinstance(part, Kernel) or isinstance(part, Mixture | Precomputed):
+            raise DeclarationError(
+                f"View {view!r}: expected a mixture of kernels such as kofa.RBF() but got {part!r}."
+            )
+        _check(part, view)
+    weights: Any = kernel.weights
+    numbers = isinstance(weights, tuple) and all(_is_number(w) and w >= 0 for w in weights)
+    if not kernel.kernels or not (weights == "learn" or len(weights) == len(kernel.kernels)):
+        raise DeclarationError(
+            f"View {view!r}: expected weights 'learn' or one for each of the "
+            f"{len(kernel.kernels)} kernels of a mixture but got {weights!r}."
+        )
+    if not (weights == "learn" or numbers):
+        raise DeclarationError(f"View {view!r}: expected weights of at least 0, got {weights!r}.")
+
+
+def parts(kernel: Kernel) -> list[Kernel]:
+    """The kernels of a mixture whose weights are to be learnt; any other is its only part."""
+    if isinstance(kernel, Mixture) and kernel.weights == "learn":
+        return list(kernel.kernels)
+    return [kernel]
+
+
+def components(kernel: Kernel) -> list[tuple[float, Kernel]]:
+    """The weights and kernels of which a kernel is the sum."""
+    if isinstance(kernel, Mixture) and not isinstance(kernel.weights, str):
+        return list(zip(kernel.weights, kernel.kernels, strict=True))
+    return [(1.0, kernel)]
+
+
 def check_features(kernel: Kernel, view: str, n_features: int) -> None:
     """Raise unless what a kernel says about single features fits their number."""
+    for part in kernel.kernels if isinstance(kernel, Mixture) else ():
+        check_features(part, view, n_features)
     if isinstance(kernel, Weighted):
         for option in ("relevance", "groups"):
             given = getattr(kernel, option)
@@ -476,10 +565,12 @@ class KernelMap:
         mean_self = np.nan if diagonal is None else float(diagonal.mean() - column_mean.mean())
         return replace(centred, scale=float(size) if size > 1e-12 else 1.0, mean_self=mean_self)
 
-    def gram(self, X: Array) -> Array:
-        """The landmarks X among themselves, as `encode` has them: (R, R)."""
-        k = np.nan_to_num(self.centre(self.evaluate(X)))
-        return np.asarray(0.5 * (k + k.T))
+    def grams(self, X: Array) -> list[Array]:
+        """The landmarks X among themselves, as `encode` has them, (R, R), for each kernel in it."""
+        return [
+            weight / self.scale * centre(np.nan_to_num(part(*filled(part, X, self.V))))
+            for weight, part in components(self.kernel)
+        ]
 
     def evaluate(self, X: Array) -> Array:
         """k(x, v) of scaled rows, as the formula has it."""

@@ -48,7 +48,7 @@ def _cholesky(
         i = int(np.argmax(left))
         if left[i] <= tiny:  # the rest are duplicates
             others = np.setdiff1d(np.arange(len(square)), chosen)
-            return chosen + rng.choice(others, n - r, replace=False).tolist()
+            return [*chosen, *rng.choice(others, n - r, replace=False).tolist()]
         L[r] = (np.nan_to_num(column(i)) - L[:r, i] @ L[:r]) / np.sqrt(left[i])
         left -= L[r] ** 2
         left[i] = 0.0
@@ -68,6 +68,6 @@ def _spread(
         nearest[chosen] = 0.0
         if not nearest.sum() > 0:  # the rest are duplicates
             others = np.setdiff1d(np.arange(len(square)), chosen)
-            return chosen + rng.choice(others, n - len(chosen), replace=False).tolist()
+            return [*chosen, *rng.choice(others, n - len(chosen), replace=False).tolist()]
         chosen.append(int(rng.choice(len(square), p=nearest / nearest.sum())))
     return chosen

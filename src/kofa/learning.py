@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from kofa.kernels import Kernel, Radial, Weighted
+from kofa.kernels import RBF, Kernel, Radial, Weighted
 from kofa.linalg import Array, Groups, IntArray, centre, threads_for
 
 MAX_ROWS = 1000  # the objective is cubic in the rows; a kernel needs no more than this
@@ -34,10 +34,13 @@ _SCALE_PRIOR = 0.5
 # An output further out than this many spreads counts as this far, so that a few outliers do not
 # ask for a narrow kernel: jura gains .003 of R² by it, oes97 (whose tails are signal) loses .008.
 _OUTLIER = 5.0
+# Unless features are to be switched off, √λ is a priori within this of one, so that thousands of
+# features cannot follow the noise of a few hundred samples.
+_RELEVANCE_PRIOR = 1.0
 _FEW_NOISES = 4  # up to here a Cholesky factor for each is cheaper than one eigendecomposition
 _MAX_ITER, _MAX_ITER_RELEVANCE = 40, 300
-_BESIDE, _REVIVED = 0.03, 0.3  # √λ at which features that are off are asked, and come back
-_REVIVALS = 3
+# Starts of relevances race for a while, and the best goes on: widths times the median distance.
+_RACE_WIDTHS, _RACE_STEPS = (0.5, 0.7, 1.0, 1.4), 20
 
 Pullback = Callable[[Array], Array]  # from a gradient in K to the gradient in what K is made of
 
@@ -166,13 +169,16 @@ class Relevance(Source):
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         rate = self.kernel.sparsity
-        return -rate * float(theta.sum()), np.full_like(theta, -rate)
+        if rate is not None:
+            return -rate * float(theta.sum()), np.full_like(theta, -rate)
+        away = (theta - 1.0) / _RELEVANCE_PRIOR
+        return -0.5 * float(away @ away), -away / _RELEVANCE_PRIOR
 
     def learnt(self, theta: Array) -> Kernel:
         weights = self.relevance(theta)
         mean = float(weights[self.varies].mean()) if len(self.varies) else 0.0
         kernel = self.kernel
-        if mean > 0 and self.free_width and isinstance(kernel, Radial):
+        if mean > 0 and self.free_width and isinstance(kernel, RBF):
             assert not isinstance(kernel.width, str)
             kernel, weights = replace(kernel, width=kernel.width / mean**0.5), weights / mean
         return replace(kernel, relevance=tuple(weights.tolist()))
@@ -187,23 +193,23 @@ def _first(kernel: Kernel, X: Array, V: Array) -> Source:
     return Source(kernel.resolve(V), X, V)
 
 
-def _second(asked: Kernel, source: Source, theta: Array) -> Source:
+def _second(asked: Kernel, source: Source, theta: Array, factor: float) -> Source:
     """The kernel with its relevance to be learnt, where that is asked for."""
     if not learns_relevance(asked):
         return source
     kernel = source.learnt(theta)
     assert isinstance(kernel, Weighted)
-    free = not isinstance(asked, Radial) or isinstance(asked.width, str)
     X = np.nan_to_num(source.X)  # scaled: a missing value counts as the mean
+    free = isinstance(asked, Radial) and isinstance(asked.width, str)
+    if free and isinstance(kernel, RBF):
+        kernel = replace(kernel, width=factor * kernel.median_width(X))
     return Relevance(kernel, X, X, free)
 
 
 def learns_relevance(kernel: Kernel) -> bool:
     """Whether λ is to be learnt from the outputs."""
     return (
-        isinstance(kernel, Weighted)
-        and kernel.learns_relevance
-        and kernel.objective == "evidence"
+        isinstance(kernel, Weighted) and kernel.learns_relevance and kernel.objective == "evidence"
     )
 
 
@@ -360,7 +366,7 @@ def _by_eigenvalues(
     a = U @ (Y / variance)
     G = 0.5 * (a @ a.T - (U * (1.0 / variance).sum(axis=1)) @ U.T)
     by_column = 0.5 * noise[label] * ((a**2).sum(axis=0) - (1.0 / variance).sum(axis=0))
-    return value, G, np.bincount(label, by_column, minlength=len(noise))
+    return value, G, np.bincount(label, by_column, minlength=len(noise)).astype(float)
 
 
 # ---------------------------------------------------------------- learning
@@ -417,38 +423,24 @@ def _best_start(objective: Objective) -> Array:
 def _with_relevance(
     objective: Objective, theta: Array, kernels: Sequence[Kernel], max_iter: int
 ) -> tuple[Objective, Array]:
-    """Let λ vary too, from where all features count alike."""
-    own, v, noise = objective.split(theta)
-    sources = [
-        _second(k, s, t) for k, s, t in zip(kernels, objective.sources, own, strict=True)
-    ]
-    begin = [
-        s.begin if isinstance(s, Relevance) else t for s, t in zip(sources, own, strict=True)
-    ]
-    wider = Objective(sources, objective.outputs)
-    theta = wider.maximise(np.concatenate([*begin, np.log(v), np.log(noise)]), max_iter)
-    for _ in range(_REVIVALS):
-        revived = _revive(wider, theta)
-        if revived is None:
-            break
-        again = wider.maximise(revived, max_iter)
-        if wider.negative(again)[0] >= wider.negative(theta)[0]:
-            break
-        theta = again
-    return wider, theta
+    """Let λ vary too, from the best of a few widths at which all features count alike.
 
-
-def _revive(objective: Objective, theta: Array) -> Array | None:
-    """θ with the features back whose absence costs likelihood; None if there are none.
-
-    At √λ = 0 the gradient in √λ is zero whatever λ would do, so those that were switched off are
-    asked just beside it.
+    The most likely single width is no good start: where few features matter it is so narrow that
+    nothing is similar to anything.
     """
-    off = np.zeros(len(theta), dtype=bool)
-    for source, end in zip(objective.sources, objective.ends, strict=True):
-        if isinstance(source, Relevance):
-            off[end - len(source.begin) : end] = True
-    off &= theta == 0.0
-    _, gradient = objective.negative(np.where(off, _BESIDE, theta))
-    off &= gradient < 0.0
-    return np.where(off, _REVIVED, theta) if off.any() else None
+    own, _, _ = objective.split(theta)
+    races = []
+    for factor in _RACE_WIDTHS:
+        sources = [
+            _second(k, s, t, factor)
+            for k, s, t in zip(kernels, objective.sources, own, strict=True)
+        ]
+        racer = Objective(sources, objective.outputs)
+        starts = [
+            s.begin if isinstance(s, Relevance) else t for s, t in zip(sources, own, strict=True)
+        ]
+        begin = np.concatenate([*starts, racer.begin[racer.ends[-1] :]])
+        begin = racer.maximise(begin, _RACE_STEPS)
+        races.append((racer.negative(begin)[0], racer, begin))
+    _, best, begin = min(races, key=lambda race: race[0])
+    return best, best.maximise(begin, max_iter)

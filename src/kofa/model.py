@@ -14,9 +14,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from kofa import inference
+from kofa import inference, inspection
 from kofa.calibration import sharpness
-from kofa.encoding import FittedView, fit_views, roles
+from kofa.encoding import (
+    FittedView,
+    fit_views,
+    learns_by_reconstruction,
+    roles,
+    with_ard_landmarks,
+    with_reconstructed_relevance,
+)
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
 from kofa.inference import Callback, Iteration, Progress, Role, Settings
@@ -24,8 +31,9 @@ from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array, BoolArray
 from kofa.observations import Rows
-from kofa.posterior import State
+from kofa.posterior import State, ViewPosterior
 from kofa.prediction import Prediction
+from kofa.published import ROUNDS
 from kofa.study import Study, rows_seen
 from kofa.tables import Samples, align, decoded, labelled, read_data, restored
 from kofa.views import View, check_outputs, check_views
@@ -138,7 +146,13 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             [rows_seen(samples.spread(table)) for table in study.tables.values()], axis=0
         )
         engine, run = self._infer(study, fitted, seen, rng)
-        fitted = _with_shares(fitted, run.state, roles(study, fitted))
+        for _ in range(ROUNDS if learns_by_reconstruction(study) else 0):
+            fitted = with_reconstructed_relevance(study, fitted, run.state, engine.Z, seen)
+            engine, run = self._infer(study, fitted, seen, rng)
+        if any(view.sparse == "ard" for view in study.views.values()):
+            fitted = with_ard_landmarks(study, fitted, run.state)
+            engine, run = self._infer(study, fitted, seen, rng)
+        fitted = _with_energies(fitted, run.state, roles(study, fitted))
         self._remember(_calibrated(fitted, engine.rows, run.state), run)
         return samples, seen, engine
 
@@ -316,10 +330,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         In the user's units for real views, to the logarithm for positive ones, to the η of the
         likelihood for the others.
         """
-        check_is_fitted(self)
-        self._check_view(view)
-        fitted = self.views_[view]
-        mean = self.posterior_[list(self.views_).index(view)].weights.mean
+        fitted, mean = self._fitted(view), self._posterior(view).weights.mean
         if isinstance(fitted.layer, Gaussian):
             mean = fitted.layer.scaling.decode_std(mean.T).T
         rows = None if fitted.inputs is None else fitted.outputs
@@ -353,14 +364,93 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
         return self._given(data).scores()
 
+    # ------------------------------------------------------------ what was found
+
+    def relevance_vectors(self, view: str) -> Any:
+        """The samples that a sparse kernelized view compares others with, as a DataFrame.
+
+        Columns: ``sample``; ``relevance``, what the log-evidence of the outputs loses without it,
+        or would gain with it if it was not kept (without outputs, the variance of the kernel that
+        it adds); ``order`` in which it was chosen, −1 if it was not; ``kept``.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> x = np.linspace(-3, 3, 60)[:, None]
+        >>> views = {"x": kofa.Real(kernel="rbf", sparse=True), "y": kofa.Real()}
+        >>> model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "y": np.sin(x)})
+        >>> vectors = model.relevance_vectors("x")
+        >>> bool(vectors.kept.sum() <= 10)
+        True
+        """
+        fitted = self._fitted(view)
+        return inspection.relevance_vectors(view, fitted)
+
+    def feature_relevance(self, view: str) -> Any:
+        """How much each feature of a view matters, as a DataFrame, the most relevant first.
+
+        For a kernel with ``relevance="learn"``: λ, relative to a mean of one where the width was
+        free. For a sparse view without a kernel: the signal of each column in units of its noise.
+        """
+        return inspection.feature_relevance(view, self._fitted(view), self._posterior(view))
+
+    def selected_features(
+        self, view: str, top: int | None = None, threshold: float | None = None
+    ) -> list[Any]:
+        """Names (or positions) of the features of a view that matter, in the order of the columns.
+
+        The `top` most relevant, or those with a relevance of at least `threshold`; by default all
+        that were not switched off (a thousandth of the most relevant).
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=(200, 10))
+        >>> y = np.sin(2 * x[:, [3]]) + x[:, [7]] ** 2
+        >>> views = {"x": kofa.Real(kernel=kofa.RBF(relevance="learn")), "y": kofa.Real()}
+        >>> model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "y": y})
+        >>> model.selected_features("x", top=2)
+        [3, 7]
+        """
+        fitted = self._fitted(view)
+        relevance = inspection.relevances(view, fitted, self._posterior(view))
+        chosen = inspection.selected(relevance, top, threshold)
+        return [f for f, on in zip(inspection.feature_names(fitted), chosen, strict=True) if on]
+
+    def kernel_weights(self, output: str | None = None) -> Any:
+        """The share of each kernel, as a DataFrame with columns ``view``, ``kernel``, ``weight``.
+
+        Without `output`, the share in the posterior precision of the factors; with the name of an
+        output view, the share in the variance of its predictions. Views without a kernel count as
+        one. Shares add up to one.
+        """
+        check_is_fitted(self)
+        if output is not None and not self._fitted(output).role.output:
+            raise DataError(f"View {output!r} is not an output of this model.")
+        state = dict(zip(self.views_, self.posterior_, strict=True))
+        return inspection.kernel_weights(self.views_, state, output)
+
     # ------------------------------------------------------------ machinery of use
+
+    def _fitted(self, view: str) -> FittedView:
+        check_is_fitted(self)
+        self._check_view(view)
+        return self.views_[view]
+
+    def _posterior(self, view: str) -> ViewPosterior:
+        return self.posterior_[list(self.views_).index(view)]
 
     def _check_view(self, view: str) -> None:
         if view not in self.views_:
             several = [name for name, fitted in self.views_.items() if fitted.source == view]
-            what = f"View {view!r} has several kernels: ask" if several else f"Unknown view {view!r}"
+            what = (
+                f"View {view!r} has several kernels: ask" if several else f"Unknown view {view!r}"
+            )
             names = ", ".join(map(repr, several or self.views_))
-            raise DataError(f"{what} for {names}." if several else f"{what}; this model has {names}.")
+            raise DataError(
+                f"{what} for {names}." if several else f"{what}; this model has {names}."
+            )
 
     def _given(self, data: Any) -> Prediction:
         """The model applied to data."""
@@ -429,16 +519,16 @@ def _calibrated(fitted: dict[str, FittedView], rows: Rows, state: State) -> dict
     }
 
 
-def _with_shares(
+def _with_energies(
     fitted: dict[str, FittedView], state: State, treated: Sequence[Role]
 ) -> dict[str, FittedView]:
-    """The inputs with the share that each has in the outputs' prior variance."""
-    strength = {
-        role.name: 0.0 if role.output else float(inference.energy(view, role).sum())
-        for view, role in zip(state, treated, strict=True)
+    """The inputs with the variance that they give the outputs a priori."""
+    if not any(role.output for role in treated):
+        return fitted
+    return {
+        name: fitted[name] if role.output else replace(view, energy=inference.energy(q, role))
+        for (name, view), q, role in zip(fitted.items(), state, treated, strict=True)
     }
-    total = max(sum(strength.values()), np.finfo(float).tiny)
-    return {name: replace(view, share=strength[name] / total) for name, view in fitted.items()}
 
 
 def _generator(random_state: Any) -> np.random.Generator:

@@ -95,11 +95,12 @@ class Prediction:
         diagonal = np.diagonal(q.covariance, axis1=1, axis2=2)[q.patterns.label]
         carried = (q.mean**2 + diagonal) @ variance
         missing = np.zeros(len(carried))
+        total = sum(float(fitted.energy.sum()) for fitted in self.views.values())
         for name, fitted in self.views.items():
-            encoder = fitted.encoder
-            if isinstance(encoder, KernelMap) and fitted.share > 0 and name in values:
+            encoder, share = fitted.encoder, float(fitted.energy.sum()) / max(total, 1e-300)
+            if isinstance(encoder, KernelMap) and share > 0 and name in values:
                 expected = variance.sum() * encoder.self_similarity(values[name])
-                missing += fitted.share * np.nan_to_num(expected - carried)
+                missing += share * np.nan_to_num(expected - carried)
         return np.maximum(missing, 0.0)
 
     # ------------------------------------------------------------ scores

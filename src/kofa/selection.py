@@ -100,7 +100,7 @@ class Pool:
     @property
     def own(self) -> Array:
         """e_u(u): (R,)."""
-        return self.E[self.rows, np.arange(len(self.rows))]
+        return np.asarray(self.E[self.rows, np.arange(len(self.rows))])
 
     def gains(self) -> Array:
         """What ℓ would grow by with each candidate: (R,)."""
@@ -124,10 +124,10 @@ class Pool:
             after = self.E.T @ (step - step.mean())
             self.square[g] -= a * (2.0 * after + a * (direction @ step))
             self.along[d] -= np.outer(direction @ self.evidence.residual[:, d], a)
-        return direction
+        return np.asarray(direction)
 
     @property
-    def _columns(self) -> list[Array]:
+    def _columns(self) -> list[IntArray]:
         label = self.evidence.noises.label
         return [np.flatnonzero(label == g) for g in range(len(self.evidence.noise))]
 

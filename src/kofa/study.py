@@ -15,8 +15,6 @@ from kofa.kernels import (
     Kernel,
     Linear,
     Precomputed,
-    Weighted,
-    as_kernel,
     as_kernels,
     check_features,
     kernel_name,
@@ -257,5 +255,3 @@ def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> N
             f"View {table.name!r}, {where}: the {kernel_name(kernel)} kernel cannot take missing "
             f"values; RBF and Laplacian can, or impute them first."
         )
-
-
