@@ -37,6 +37,7 @@ from kofa.tables import Table
 
 AUTO_LANDMARKS = 2000
 _OTHER_ROWS = 2000  # that judge relevance vectors, besides the candidates
+_FEW = 40  # relevance vectors that any share allows
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,7 +398,7 @@ def _judges(
 
 def _most(study: Study, name: str, pool: IntArray) -> int:
     view = study.views[name]
-    most = max(2, int(view.share * len(pool)))
+    most = min(len(pool), max(_FEW, int(view.share * len(pool))))
     return min(most, view.max_landmarks or most)
 
 

@@ -21,7 +21,7 @@ PRICE = 1.0  # nats that a landmark has to add
 _PATIENCE = 20  # steps in a row that may fail to: a few together often do
 # A share of an output's variance that need not be explained. The noise of outputs that the full
 # kernel explains without any would have a few landmarks follow these alone.
-_LEAST_NOISE = 0.01
+_LEAST_NOISE = 0.05
 _LEAST = 1e-9  # share of a candidate's own variance; less is rounding, or a duplicate
 _RESIDUAL = 0.01  # share of a kernel's variance that may be left where there are no outputs
 
