@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
-import scipy.linalg
 
 from kofa.bound import elbo
 from kofa.likelihoods import Likelihood
-from kofa.linalg import Array, IntArray, threads_for
+from kofa.linalg import Array, IntArray, solve_positive, threads_for
 from kofa.observations import Observations, Rows
 from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
 from kofa.refinement import choose_scale, refine
@@ -210,8 +209,7 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     if not role.grams:
         return np.asarray(role.weight * (W**2).mean(axis=0, keepdims=True))
     gram = np.sum(role.grams, axis=0)
-    jitter = max(GRAM_JITTER * float(np.trace(gram)) / len(gram), np.finfo(float).tiny)
-    dual = scipy.linalg.solve(gram + jitter * np.eye(len(gram)), W, assume_a="pos")
+    dual = solve_positive(gram, W, GRAM_JITTER)
     return np.array([np.maximum((dual * (part @ dual)).sum(axis=0), 0.0) for part in role.grams])
 
 

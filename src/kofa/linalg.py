@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController  # scikit-learn cannot be installed without it
 
@@ -74,6 +75,21 @@ def centre(K: Array) -> Array:
     centred: Array = K - K.mean(axis=0)
     centred -= centred.mean(axis=1)[:, None]
     return centred
+
+
+def solve_positive(A: Array, B: Array, share: float) -> Array:
+    """A^-1 B of a symmetric A that should be positive, with a share of its mean diagonal added.
+
+    A kernel of rows with holes may have negative eigenvalues: these directions are left out.
+    """
+    jitter = max(share * float(np.trace(A)) / max(len(A), 1), np.finfo(float).tiny)
+    try:
+        factor = scipy.linalg.cho_factor(A + jitter * np.eye(len(A)), lower=True)
+    except np.linalg.LinAlgError:
+        e, U = np.linalg.eigh(A)
+        kept = e > jitter
+        return np.asarray((U[:, kept] / (e[kept] + jitter)) @ (U[:, kept].T @ B))
+    return np.asarray(scipy.linalg.cho_solve(factor, B))
 
 
 def quadratic_diagonals(basis: Array, matrices: Array) -> Array:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kofa.linalg import Array, Groups, IntArray, centre
+from kofa.linalg import Array, Groups, IntArray, centre, solve_positive
 
 PRICE = 1.0  # nats that a landmark has to add
 _PATIENCE = 20  # steps in a row that may fail to: a few together often do
@@ -61,7 +61,8 @@ class Evidence:
         self.noise, self.noises = np.maximum(noise, _LEAST_NOISE), noises
         self.base = None
         if base is not None:
-            self.base = [np.linalg.inv(centre(base) + s * np.eye(n)) for s in self.noise]
+            e, U = np.linalg.eigh(centre(base))
+            self.base = [(U / (np.maximum(e, 0.0) + s)) @ U.T for s in self.noise]
         self.U = [np.empty((0, n)) for _ in self.noise]
         Y = Y - Y.mean(axis=0)
         self.residual = np.column_stack(  # P_g y_d
@@ -210,9 +211,8 @@ def _losses(candidates: Candidates, chosen: IntArray, evidence: Evidence) -> Arr
         return np.empty(0)
     K = candidates.K[:, chosen]
     own = K[candidates.rows[chosen]]
-    jitter = 1e-10 * float(np.trace(own)) / len(own)
-    inverse = np.linalg.inv(own + jitter * np.eye(len(own)))
-    L = (K - K.mean(axis=0)) @ inverse / np.sqrt(np.diagonal(inverse))
+    inverse = solve_positive(own, np.eye(len(own)), 1e-10)
+    L = (K - K.mean(axis=0)) @ inverse / np.sqrt(np.maximum(np.diagonal(inverse), 1e-300))
     loss = np.zeros(len(chosen))
     for g in range(len(evidence.noise)):
         columns = evidence.noises.label == g
