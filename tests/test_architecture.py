@@ -12,8 +12,8 @@ import kofa
 ORDER = [
     "errors", "linalg", "tables", "scaling", "kernels", "landmarks", "likelihoods", "views",
     "observations", "posterior", "updates", "rotation", "refinement", "calibration", "bound",
-    "inference", "engine", "learning", "selection", "published", "study", "encoding", "prediction",
-    "inspection", "model",
+    "inference", "engine", "learning", "selection", "published", "study", "lessons", "vectors",
+    "encoding", "prediction", "inspection", "model",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

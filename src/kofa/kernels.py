@@ -474,6 +474,13 @@ def _check_mixture(kernel: Mixture, view: str) -> None:
                 f"View {view!r}: expected a mixture of kernels such as kofa.RBF() but got {part!r}."
             )
         _check(part, view)
+        if not isinstance(part, Weighted) or not part.learns_relevance:
+            continue
+        if kernel.weights != "learn" or part.objective != "evidence":
+            raise DeclarationError(
+                f"View {view!r}: in a mixture relevance='learn' needs weights='learn' and "
+                f"objective='evidence'."
+            )
     weights: Any = kernel.weights
     numbers = isinstance(weights, tuple) and all(_is_number(w) and w >= 0 for w in weights)
     if not kernel.kernels or not (weights == "learn" or len(weights) == len(kernel.kernels)):

@@ -55,14 +55,16 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         when there are outputs to be predicted.
     outputs : list of str, or None
         Views to be predicted from the others. They get a prior that trusts strong directions
-        of the inputs, one noise per column, and kernel widths "auto" are learnt from them.
+        of the inputs and one noise per column. Kernel widths "auto", ``relevance="learn"`` and
+        the weights of kernels are learnt from them.
     n_init : int
         Number of starts: the first spectral, others random; the highest bound wins.
     max_iter : int
         Most iterations of one start.
     tol : float or None
-        Stop when the bound grows by less than this per sample and iteration. None is 2e-4, or
-        1e-3 with outputs: predictions settle long before the faintest directions of a kernel.
+        Stop when the bound, or the outputs' part of it, grows by less than this per sample and
+        iteration. None is 2e-4, or 1e-3 with outputs: predictions settle long before the
+        faintest directions of a kernel.
     random_state : int, numpy Generator or None
         Seed of everything random; None is a fixed seed, so that a fit can be repeated.
     callback : callable or None
@@ -80,7 +82,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         The same, by named term.
     n_factors_, n_iter_, converged_ : int, int, bool
     kernels_ : dict of str → kernel
-        The kernels with their widths as fit resolved them.
+        The kernels with widths, relevances and the weights of mixtures as fit resolved them. A
+        view with a list of kernels has one entry for each, such as ``x[RBF]``.
+    classes_ : dict of str → array
+        The classes of each categorical view, in the order of their probabilities.
 
     Examples
     --------

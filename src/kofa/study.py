@@ -13,6 +13,7 @@ from kofa.errors import DataError, DeclarationError
 from kofa.inference import Role
 from kofa.kernels import (
     Kernel,
+    KernelMap,
     Linear,
     Precomputed,
     as_kernels,
@@ -132,6 +133,11 @@ class Study:
         place = np.full(self.samples.n, -1)
         place[self.samples.position[name]] = np.arange(len(self.samples.position[name]))
         return np.asarray(place[samples])
+
+    def kernel_map(self, name: str, kernel: Kernel, rows: IntArray) -> KernelMap:
+        """The map of a view to similarities with some rows of its table."""
+        X = self.scaling[name].encode(self.tables[name].values)
+        return KernelMap.fit(name, kernel, self.scaling[name], X, rows)
 
     @cached_property
     def complete(self) -> IntArray:

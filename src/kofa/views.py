@@ -15,7 +15,6 @@ from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, LogNormal, Multino
 Noise = Literal["auto", "view", "column"]
 Landmarks = Literal["auto", "all"] | int
 Sparse = bool | Literal["ard"]
-SHARE = 0.18  # of the samples that qualify, at most so many become relevance vectors
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class View:
     landmarks: Landmarks = field(default="auto", init=False, repr=False)
     landmarks_by: Choice = field(default="cholesky", init=False, repr=False)
     max_landmarks: int | None = field(default=None, init=False, repr=False)
-    share: float = field(default=SHARE, init=False, repr=False)
+    share: float | None = field(default=None, init=False, repr=False)
 
     def check(self, name: str) -> None:
         """Raise if a parameter means nothing."""
@@ -77,9 +76,10 @@ class View:
         number = isinstance(self.share, int | float | np.number) and not isinstance(
             self.share, bool
         )
-        if not (number and 0.0 < self.share <= 1.0):
+        if not (self.share is None or (number and 0.0 < self.share <= 1.0)):
             raise DeclarationError(
-                f"View {name!r}: expected a share above 0 and at most 1 but got {self.share!r}."
+                f"View {name!r}: expected share None, or above 0 and at most 1, "
+                f"but got {self.share!r}."
             )
 
 
@@ -94,12 +94,17 @@ class Real(View):
 
     Parameters
     ----------
-    kernel : None, str, kernel or callable
+    kernel : None, str, kernel, callable, or a list of these
         None explains the columns themselves. A kernel (``kofa.RBF()``, ``kofa.Linear()``, …, a
         string such as ``"rbf"``, or any callable ``k(X, V)`` that returns an array of shape
         (rows of X, rows of V)) explains each sample's similarities to the landmarks instead.
-    sparse : bool
-        Give each column its own ARD precision, so that useless columns are switched off.
+        A list makes one view of each kernel, named such as ``x[RBF]``; ``"bank"`` is one view
+        with a weighted sum of Linear, RBF and Laplacian, and `kofa.Mixture` any such sum.
+    sparse : bool or "ard"
+        Without a kernel: give each column its own ARD precision, so that useless columns are
+        switched off. With a kernel: keep few landmarks. True takes those that add to the
+        evidence of the outputs (without outputs, those that span the kernel); "ard" is the
+        published choice, those whose ARD precision stays small.
     noise : {"auto", "view", "column"}
         One noise variance for the view or one per column. "auto" is one per column, except
         for a kernelized input, which has one for the view.
@@ -108,13 +113,21 @@ class Real(View):
         number, and a kernel sees the columns as they are.
     landmarks : {"auto", "all"} or int
         How many samples a kernelized view compares each sample with: "auto" is all that
-        qualify up to 2,000, a number or "auto" beyond it a random subset.
+        qualify up to 2,000. With outputs, samples that have an output qualify.
+    landmarks_by : {"cholesky", "kmeans++", "random"}
+        How they are chosen where more qualify: those that the kernels of the others explain
+        least, those far from the others, or any.
+    max_landmarks : None or int
+        The most that a kernelized view with ``sparse=True`` keeps.
+    share : float
+        The same as a share of the landmarks it chooses from; 40 are always allowed.
 
     Examples
     --------
     >>> import kofa
-    >>> kofa.Real(kernel="rbf")
-    Real(kernel='rbf', sparse=False, noise='auto', scale=True, landmarks='auto')
+    >>> kofa.Real(kernel="rbf", sparse=True)  # doctest: +NORMALIZE_WHITESPACE
+    Real(kernel='rbf', sparse=True, noise='auto', scale=True, landmarks='auto',
+         landmarks_by='cholesky', max_landmarks=None, share=0.18)
     """
 
     likelihood: ClassVar[type[Likelihood]] = Gaussian
@@ -125,14 +138,14 @@ class Real(View):
     landmarks: Landmarks = "auto"
     landmarks_by: Choice = "cholesky"
     max_landmarks: int | None = None
-    share: float = SHARE
+    share: float | None = None
 
 
 @dataclass(frozen=True)
 class Positive(View):
     """A view of positive numbers, whose logarithms are explained.
 
-    The parameters are those of `Real`, of the logarithms. Predictions are means of log-normal
+    The parameters are those of `Real`, of the logarithms; kernels see logarithms too. Predictions are means of log-normal
     distributions, in the user's units; quantiles are there too.
 
     Examples
@@ -156,7 +169,7 @@ class Positive(View):
     landmarks: Landmarks = "auto"
     landmarks_by: Choice = "cholesky"
     max_landmarks: int | None = None
-    share: float = SHARE
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -165,13 +178,13 @@ class Binary(View):
 
     Parameters
     ----------
-    kernel : None, str, kernel or callable
-        As for `Real`: a kernel of the standardised zeros and ones.
-    sparse : bool
-        Give each column its own ARD precision, so that useless columns are switched off.
+    kernel : None, str, kernel, callable, or a list of these
+        As for `Real`: kernels of the standardised zeros and ones.
+    sparse : bool or "ard"
+        As for `Real`: useless columns are switched off; with a kernel, few landmarks are kept.
     scale : bool
         Standardise the columns for the kernel.
-    landmarks : {"auto", "all"} or int
+    landmarks, landmarks_by, max_landmarks, share
         As for `Real`.
 
     Examples
@@ -195,7 +208,7 @@ class Binary(View):
     landmarks: Landmarks = "auto"
     landmarks_by: Choice = "cholesky"
     max_landmarks: int | None = None
-    share: float = SHARE
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -226,13 +239,13 @@ class Count(View):
 
     Parameters
     ----------
-    kernel : None, str, kernel or callable
-        As for `Real`: a kernel of the standardised log(1 + count).
-    sparse : bool
-        Give each column its own ARD precision, so that useless columns are switched off.
+    kernel : None, str, kernel, callable, or a list of these
+        As for `Real`: kernels of the standardised log(1 + count).
+    sparse : bool or "ard"
+        As for `Real`: useless columns are switched off; with a kernel, few landmarks are kept.
     scale : bool
         Standardise the columns for the kernel.
-    landmarks : {"auto", "all"} or int
+    landmarks, landmarks_by, max_landmarks, share
         As for `Real`.
 
     Examples
@@ -253,7 +266,7 @@ class Count(View):
     landmarks: Landmarks = "auto"
     landmarks_by: Choice = "cholesky"
     max_landmarks: int | None = None
-    share: float = SHARE
+    share: float | None = None
 
 
 def check_views(views: Any, data: Any) -> dict[str, View]:

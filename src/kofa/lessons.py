@@ -1,0 +1,117 @@
+"""What the outputs of a study say about its kernels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kofa.errors import DataError, DeclarationError
+from kofa.kernels import (
+    Kernel,
+    Linear,
+    Mixture,
+    Radial,
+    Weighted,
+    components,
+    filled,
+    parts,
+)
+from kofa.learning import MAX_ROWS, learn, learns_relevance
+from kofa.linalg import Array
+from kofa.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What the outputs say about the kernels."""
+
+    kernels: Mapping[str, Kernel]
+    weights: Mapping[str, float]  # v_m of the inputs; empty where nothing was learnt
+    noise: Array  # (G,): σ_g² of the outputs
+
+
+def learn_kernels(study: Study, rng: np.random.Generator) -> Lessons:
+    """Widths, relevances and weights of the inputs, from the outputs explained directly."""
+    _check_relevance(study)
+    kernels = {name: _without_relevance(kernel) for name, kernel in study.kernels.items()}
+    if not study.targets or len(study.complete) < 3 or not _anything_to_learn(study):
+        return Lessons(kernels, {}, np.empty(0))
+    rows = study.complete
+    if len(rows) > MAX_ROWS:
+        rows = np.sort(rng.choice(rows, MAX_ROWS, replace=False))
+    lesson = study.lesson(rows)
+    formulas = {name: parts(study.kernels.get(name, Linear())) for name in study.inputs}
+    given = [
+        (part, *filled(part, lesson.X[name], lesson.V[name]))
+        for name, mine in formulas.items()
+        for part in mine
+    ]
+    asked, X, V = zip(*given, strict=True)
+    learnt = learn(asked, X, V, lesson.outputs)
+    found, v = iter(learnt.kernels), iter(learnt.weights.tolist())
+    weights: dict[str, float] = {}
+    for name, mine in formulas.items():
+        kernel, weights[name] = _joined([next(found) for _ in mine], [next(v) for _ in mine])
+        if name in kernels:
+            kernels[name] = kernel
+            _warn_if_off(name, kernel)
+    return Lessons(kernels, weights, learnt.noise)
+
+
+def _joined(found: list[Kernel], v: list[float]) -> tuple[Kernel, float]:
+    """The kernel of a view and its weight: that of the first, to which the others are relative."""
+    if len(found) == 1:
+        return found[0], v[0]
+    return Mixture(tuple(found), tuple(one / v[0] for one in v)), v[0]
+
+
+def _check_relevance(study: Study) -> None:
+    for name, kernel in study.kernels.items():
+        asked = any(learns_relevance(part) for part in parts(kernel))
+        if asked and (name in study.outputs or not study.targets):
+            raise DeclarationError(
+                f"View {name!r}: relevance='learn' needs an output to learn from; name one that "
+                f"has no kernel in outputs=[…], or give relevance as numbers."
+            )
+        if asked and len(study.complete) < 3:
+            raise DataError(
+                f"View {name!r}: relevance='learn' needs at least 3 samples with all inputs and "
+                f"an observed output but got {len(study.complete)}."
+            )
+
+
+def _anything_to_learn(study: Study) -> bool:
+    open_kernels = any(
+        learns_relevance(part) or (isinstance(part, Radial) and part.learns_width)
+        for name, kernel in study.kernels.items()
+        for part in parts(kernel)
+        if name in study.inputs
+    )
+    return open_kernels or len(study.inputs) > 1 or bool(judged_by_outputs(study))
+
+
+def _without_relevance(kernel: Kernel) -> Kernel:
+    """The kernel before its relevance is learnt: all features alike."""
+    if isinstance(kernel, Weighted) and kernel.learns_relevance:
+        return replace(kernel, relevance=None)
+    return kernel
+
+
+def _warn_if_off(name: str, kernel: Kernel) -> None:
+    mine = [k.relevance for _, k in components(kernel) if isinstance(k, Weighted)]
+    if mine and not any(given is None or any(given) for given in mine):
+        warnings.warn(
+            f"View {name!r}: no feature tells anything about the outputs, so all are switched "
+            f"off and the view predicts nothing. Lower its sparsity, or leave the view out.",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def judged_by_outputs(study: Study) -> list[str]:
+    """The sparse inputs whose landmarks are chosen by what they say about the outputs."""
+    sparse = [n for n in study.kernels if study.views[n].sparse is True and n in study.inputs]
+    return sparse if study.targets and len(study.complete) >= 3 else []
