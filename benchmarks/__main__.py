@@ -5,7 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 
-from benchmarks import accuracy, calibration, classification, imports, planted, report, speed
+from benchmarks import (
+    accuracy,
+    calibration,
+    classification,
+    faces,
+    imports,
+    mkl,
+    planted,
+    relevance,
+    report,
+    sparse,
+    speed,
+)
 
 BENCHMARKS = (
     planted.BENCHMARKS
@@ -14,6 +26,10 @@ BENCHMARKS = (
     | accuracy.BENCHMARKS
     | calibration.BENCHMARKS
     | classification.BENCHMARKS
+    | sparse.BENCHMARKS
+    | relevance.BENCHMARKS
+    | faces.BENCHMARKS
+    | mkl.BENCHMARKS
 )
 
 
