@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtri
 
 from kofa.encoding import FittedView
 from kofa.errors import DataError
@@ -13,7 +14,8 @@ from kofa.kernels import Kernel, KernelMap, Mixture, Weighted, kernel_name
 from kofa.linalg import Array, BoolArray
 from kofa.posterior import ViewPosterior
 
-_OFF = 1e-3  # share of the strongest feature's relevance below which a feature is off
+_OFF = 1e-3  # share of the largest λ below which a feature is off
+_CHANCE = 0.05  # that any column without signal is taken to have some
 
 
 def frame(columns: Mapping[str, Any]) -> Any:
@@ -80,14 +82,26 @@ def relevances(name: str, view: FittedView, posterior: ViewPosterior) -> Array:
     return np.asarray(posterior.precision * (posterior.weights.mean**2).sum(axis=1))
 
 
-def selected(relevance: Array, top: int | None, threshold: float | None) -> BoolArray:
-    """Which features count: the first of them, those above a mark, or all that are not off."""
-    if top is not None:
-        chosen = np.zeros(len(relevance), dtype=bool)
-        chosen[np.argsort(-relevance, kind="stable")[:top]] = True
-        return chosen & (relevance > 0)
-    mark = _OFF * float(relevance.max(initial=0.0)) if threshold is None else threshold
-    return np.asarray((relevance >= mark) & (relevance > 0))
+def off_below(view: FittedView, posterior: ViewPosterior, relevance: Array) -> Array | float:
+    """The relevance below which a feature is switched off.
+
+    A column without signal has weights of variance 1/(nτ) by chance, hence a relevance of χ²_K/n:
+    the mark is what the largest of all columns exceeds with a probability of 5 %.
+    """
+    if isinstance(view.encoder, KernelMap):
+        return _OFF * float(relevance.max(initial=0.0))
+    n_columns, n_factors = posterior.weights.mean.shape
+    n = 1.0 / (posterior.weights.bias_variance * posterior.precision)
+    return np.asarray(chdtri(n_factors, _CHANCE / n_columns) / n)
+
+
+def selected(relevance: Array, top: int | None, threshold: Array | float) -> BoolArray:
+    """Which features count: the first of them, or those above a mark."""
+    if top is None:
+        return np.asarray((relevance >= threshold) & (relevance > 0))
+    chosen = np.zeros(len(relevance), dtype=bool)
+    chosen[np.argsort(-relevance, kind="stable")[:top]] = True
+    return chosen & (relevance > 0)
 
 
 def feature_relevance(name: str, view: FittedView, posterior: ViewPosterior) -> Any:
@@ -97,7 +111,7 @@ def feature_relevance(name: str, view: FittedView, posterior: ViewPosterior) -> 
     columns = {
         "feature": [feature_names(view)[j] for j in rank],
         "relevance": relevance[rank],
-        "selected": selected(relevance, None, None)[rank],
+        "selected": selected(relevance, None, off_below(view, posterior, relevance))[rank],
     }
     kernel = weighted(view.encoder.kernel) if isinstance(view.encoder, KernelMap) else None
     if kernel is not None and kernel.groups is not None:

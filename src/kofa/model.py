@@ -405,7 +405,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """Names (or positions) of the features of a view that matter, in the order of the columns.
 
         The `top` most relevant, or those with a relevance of at least `threshold`; by default all
-        that were not switched off (a thousandth of the most relevant).
+        that were not switched off: λ above a thousandth of the largest, or columns with more
+        signal than chance gives the largest of as many without.
 
         Examples
         --------
@@ -420,7 +421,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """
         fitted = self._fitted(view)
         relevance = inspection.relevances(view, fitted, self._posterior(view))
-        chosen = inspection.selected(relevance, top, threshold)
+        off = inspection.off_below(fitted, self._posterior(view), relevance)
+        chosen = inspection.selected(relevance, top, off if threshold is None else threshold)
         return [f for f, on in zip(inspection.feature_names(fitted), chosen, strict=True) if on]
 
     def kernel_weights(self, output: str | None = None) -> Any:

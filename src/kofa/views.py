@@ -119,15 +119,16 @@ class Real(View):
         least, those far from the others, or any.
     max_landmarks : None or int
         The most that a kernelized view with ``sparse=True`` keeps.
-    share : float
-        The same as a share of the landmarks it chooses from; 40 are always allowed.
+    share : None or float
+        The same as a share of the samples it chooses from. None is .18 of them, or 40 if that
+        is more.
 
     Examples
     --------
     >>> import kofa
     >>> kofa.Real(kernel="rbf", sparse=True)  # doctest: +NORMALIZE_WHITESPACE
     Real(kernel='rbf', sparse=True, noise='auto', scale=True, landmarks='auto',
-         landmarks_by='cholesky', max_landmarks=None, share=0.18)
+         landmarks_by='cholesky', max_landmarks=None, share=None)
     """
 
     likelihood: ClassVar[type[Likelihood]] = Gaussian
@@ -145,8 +146,8 @@ class Real(View):
 class Positive(View):
     """A view of positive numbers, whose logarithms are explained.
 
-    The parameters are those of `Real`, of the logarithms; kernels see logarithms too. Predictions are means of log-normal
-    distributions, in the user's units; quantiles are there too.
+    The parameters are those of `Real`, of the logarithms; kernels see logarithms too. Predictions
+    are means of log-normal distributions, in the user's units; quantiles are there too.
 
     Examples
     --------
