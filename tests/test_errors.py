@@ -79,6 +79,12 @@ def test_bad_data_in_fit(data, message):
 
 
 REAL = {"x": kofa.Real()}
+
+
+def real(**options):
+    return {"views": {"x": kofa.Real(**options)}}
+
+
 BAD_DECLARATIONS = {
     "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 but got 0"),
     "half a factor": ({"views": REAL, "n_factors": 2.5}, "n_factors.*2.5"),
@@ -97,8 +103,64 @@ BAD_DECLARATIONS = {
     "seed": ({"views": REAL, "random_state": -1}, "random_state.*-1"),
     "unknown output": ({"views": REAL, "outputs": ["z"]}, "Unknown output 'z'.*'x'"),
     "output as a string": ({"views": REAL, "outputs": "x"}, r"write \['x'\]"),
+    "sparse of another kind": (real(kernel="rbf", sparse="rvm"), "'x': expected sparse.*'rvm'"),
+    "sparse as a number": (real(kernel="rbf", sparse=1), "'x': expected sparse.*got 1"),
+    "ard without a kernel": (real(sparse="ard"), "'x': sparse='ard'.*kernel.*sparse=True"),
+    "no share": (real(kernel="rbf", sparse=True, share=0), "'x'.*share.*above 0.*got 0"),
+    "share above one": (real(kernel="rbf", sparse=True, share=2), "'x'.*share.*at most 1.*got 2"),
+    "share as a word": (real(kernel="rbf", share="few"), "'x'.*share.*'few'"),
+    "share of nothing": (real(kernel="rbf", share=np.nan), "'x'.*share.*nan"),
+    "no landmarks left": (real(kernel="rbf", max_landmarks=0), "'x'.*max_landmarks.*got 0"),
+    "half a landmark": (real(kernel="rbf", max_landmarks=2.5), r"'x'.*max_landmarks.*2\.5"),
+    "choice of landmarks": (
+        real(kernel="rbf", landmarks_by="foo"), "'x'.*landmarks_by 'cholesky' or.*'foo'",
+    ),
+    "landmarks as a word": (real(kernel="rbf", landmarks="many"), "'x'.*landmarks.*'many'"),
+    "negative relevance": (
+        real(kernel=kofa.RBF(relevance=[-1, 1])), "'x'.*relevance.*at least 0.*-1",
+    ),
+    "infinite relevance": (real(kernel=kofa.Linear(relevance=[1, np.inf])), "'x'.*relevance.*inf"),
+    "relevance as a word": (real(kernel=kofa.RBF(relevance="yes")), "'x'.*relevance.*'yes'"),
+    "relevance of words": (real(kernel=kofa.RBF(relevance=["a", "b"])), "'x'.*relevance.*'a'"),
+    "too many relevances": (
+        real(kernel=kofa.RBF(relevance=[1, 1, 1])), "'x'.*relevance.*each of its 2 columns.*got 3",
+    ),
+    "too few groups": (
+        real(kernel=kofa.RBF(relevance="learn", groups=["a"])),
+        "'x'.*groups.*each of its 2 columns.*got 1",
+    ),
+    "relevance inside a mixture": (
+        real(kernel=kofa.Mixture([kofa.RBF(relevance=[1])])), "'x'.*relevance.*2 columns.*got 1",
+    ),
+    "negative sparsity": (
+        real(kernel=kofa.RBF(relevance="learn", sparsity=-1)), "'x'.*sparsity.*got -1",
+    ),
+    "objective": (
+        real(kernel=kofa.RBF(relevance="learn", objective="alignment")),
+        "'x'.*objective 'evidence' or 'reconstruction'.*'alignment'",
+    ),
+    "empty mixture": (real(kernel=kofa.Mixture([])), "'x'.*kernels of a mixture"),
+    "weights of a mixture": (
+        real(kernel=kofa.Mixture([kofa.RBF(), kofa.Linear()], weights=[1.0])),
+        "'x'.*one for each of the 2 kernels",
+    ),
+    "negative weights": (
+        real(kernel=kofa.Mixture([kofa.RBF(), kofa.Linear()], weights=[1, -1])),
+        "'x'.*weights of at least 0",
+    ),
+    "weights as a word": (
+        real(kernel=kofa.Mixture([kofa.RBF()], weights="equal")), "'x'.*weights.*'equal'",
+    ),
+    "nested mixture": (
+        real(kernel=kofa.Mixture([kofa.Mixture([kofa.RBF()])])), "'x'.*mixture of kernels",
+    ),
+    "name in a mixture": (real(kernel=kofa.Mixture(["rbf"])), "'x'.*mixture of kernels.*'rbf'"),
+    "width in a mixture": (real(kernel=kofa.Mixture([kofa.RBF(-1)])), "'x'.*width.*-1"),
+    "no kernels": (real(kernel=[]), "'x'.*at least one kernel"),
+    "one of several kernels": (real(kernel=["rbf", "gauss"]), "'x'.*kernel among.*'gauss'"),
+    "kernels in kernels": (real(kernel=["rbf", ["linear"]]), "'x'.*expected a kernel"),
     "only outputs": ({"views": REAL, "outputs": ["x"]}, "not an output"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("options", "message"), BAD_DECLARATIONS.values(), ids=BAD_DECLARATIONS)
@@ -144,6 +206,15 @@ def test_outputs_need_two_labelled_samples():
     model = kofa.FactorModel({"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}, outputs=["y"])
     with pytest.raises(DataError, match="'x': expected at least 2 samples with an observed output"):
         model.fit({"x": X, "y": y})
+
+
+@pytest.mark.parametrize(
+    "kernel", [kofa.RBF(1.0, relevance="learn"), kofa.RBF(1.0, relevance=[1]),
+               kofa.Mixture([kofa.Linear()]), kofa.RBF()],
+)  # fmt: skip
+def test_kernel_that_cannot_be_called_yet(kernel):
+    with pytest.raises(DeclarationError, match=r"left to the data: set|relevance for each of 2"):
+        kernel(X, X)
 
 
 def test_callable_kernel_of_the_wrong_shape():
@@ -195,7 +266,10 @@ def test_bad_values_of_a_kind_in_fit(view, values, message):
         kofa.FactorModel({"x": kofa.Real(), "y": view}).fit({"x": x, "y": values})
 
 
-@pytest.mark.parametrize("option", ["kernel", "sparse", "landmarks", "noise", "scale"])
+@pytest.mark.parametrize(
+    "option",
+    ["kernel", "sparse", "landmarks", "landmarks_by", "max_landmarks", "share", "noise", "scale"],
+)
 def test_labels_have_no_options(option):
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
         kofa.Categorical(**{option: None})

@@ -279,19 +279,21 @@ def run(
 
 
 def _watched(terms: dict[str, float], roles: Sequence[Role]) -> float:
-    """The part of the bound that has to stand still: that of the outputs, where there are some.
+    """The part of the bound that has to stand still.
 
     Kernels that feed outputs have noise so small that their part grows for hundreds of
-    iterations more, in directions too faint to matter.
+    iterations more, in directions too faint to matter; that of z follows it.
     """
-    outputs = [role.name for role in roles if role.output]
-    if not outputs:
+    held = [role.name for role in roles if role.kernelized and not role.output]
+    if not held or not any(role.output for role in roles):
         return sum(terms.values())
-    return sum(value for term, value in terms.items() if _view_of(term) in outputs)
+    aside = [*held, "kl_z"]
+    return sum(value for term, value in terms.items() if _view_of(term) not in aside)
 
 
 def _view_of(term: str) -> str:
-    return term[term.find("[") + 1 : -1]
+    """The name in "likelihood[name]"; a term of no view is its own."""
+    return term[term.find("[") + 1 : -1] if term.endswith("]") else term
 
 
 def _refine(

@@ -153,7 +153,9 @@ def part_names(encoder: Any) -> list[str]:
 def _in_factors(view: FittedView, posterior: ViewPosterior) -> Array:
     """Trace of what a view adds to z's posterior precision, by part."""
     share = view.energy.sum(axis=1)
-    share = share / share.sum() if share.sum() > 0 else np.full(len(share), 1.0 / len(share))
+    if not share.sum() > 0:  # without outputs all kernels of a mixture have the same variance
+        share = np.ones(len(part_names(view.encoder)))
+    share = share / share.sum()
     return np.asarray(float(posterior.information.sum()) * share)
 
 

@@ -70,7 +70,8 @@ class Weighted(Kernel):
         for name in ("relevance", "groups"):
             value: Any = getattr(self, name)
             if value is not None and not isinstance(value, str | tuple):
-                object.__setattr__(self, name, tuple(np.asarray(value).ravel().tolist()))
+                given = value.tolist() if isinstance(value, np.ndarray) else value
+                object.__setattr__(self, name, tuple(given))
 
     def __repr__(self) -> str:
         shown = []
@@ -339,7 +340,8 @@ class Mixture(Kernel):
     weights: Literal["learn"] | tuple[float, ...] = "learn"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kernels", tuple(self.kernels))
+        kernels = [as_kernel(k, "mixture") if isinstance(k, str) else k for k in self.kernels]
+        object.__setattr__(self, "kernels", tuple(kernels))
         if not isinstance(self.weights, str):
             object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
 
@@ -536,6 +538,8 @@ def kernel_name(kernel: Kernel) -> str:
 class KernelMap:
     """Rows x to k̃(x, v) = (k(x, v) − mean k(x, ·) − column mean(v) + grand mean) / scale.
 
+    Of relevance vectors only the columns are centred: k̃(x, v) = (k(x, v) − column mean(v)) / scale.
+
     Everything on the right is fixed in fit, so a row's image never depends on its batch.
     """
 
@@ -546,15 +550,22 @@ class KernelMap:
     column_mean: Array  # (R,)
     scale: float
     mean_self: float  # mean over the landmarks of the centred k(v, v); NaN where not known
+    by_row: bool = True  # whether rows are centred too, which costs one of R directions
 
     @classmethod
     def fit(
-        cls, view: str, kernel: Kernel, scaling: Scaling, X: Array, index: IntArray
+        cls,
+        view: str,
+        kernel: Kernel,
+        scaling: Scaling,
+        X: Array,
+        index: IntArray,
+        by_row: bool = True,
     ) -> KernelMap:
         """Resolve landmarks X[index] (already scaled), width, centring and scale."""
         V = kernel.landmarks(X, index)
         kernel = kernel.resolve(V)
-        plain = cls(view, kernel, scaling, V, np.zeros(len(index)), 1.0, np.nan)
+        plain = cls(view, kernel, scaling, V, np.zeros(len(index)), 1.0, np.nan, by_row)
         total, count = np.zeros(len(index)), np.zeros(len(index))
         square = n = 0.0
         for where in _row_blocks(len(index), len(index)):
@@ -569,14 +580,16 @@ class KernelMap:
             n += float((~np.isnan(k)).sum())
         size = np.sqrt(square / max(n, 1.0))
         diagonal = kernel.diagonal(X[index])
-        mean_self = np.nan if diagonal is None else float(diagonal.mean() - column_mean.mean())
+        mean = column_mean.mean() if by_row else 0.0
+        mean_self = np.nan if diagonal is None else float(diagonal.mean() - mean)
         return replace(centred, scale=float(size) if size > 1e-12 else 1.0, mean_self=mean_self)
 
     def grams(self, X: Array) -> list[Array]:
         """The landmarks X among themselves, as `encode` has them, (R, R), for each kernel in it."""
         return [
-            weight / self.scale * centre(np.nan_to_num(part(*filled(part, X, self.V))))
+            weight / self.scale * (centre(K) if self.by_row else K)
             for weight, part in components(self.kernel)
+            for K in [np.nan_to_num(part(*filled(part, X, self.V)))]
         ]
 
     def evaluate(self, X: Array) -> Array:
@@ -597,9 +610,10 @@ class KernelMap:
 
     def centre(self, k: Array) -> Array:
         """Centre and scale rows of the kernel, in place."""
-        k -= _row_means(k)[:, None]
+        if self.by_row:
+            k -= _row_means(k)[:, None]
+            k += self.column_mean.mean()
         k -= self.column_mean
-        k += self.column_mean.mean()
         k /= self.scale
         return k
 
@@ -624,10 +638,12 @@ class KernelMap:
         diagonal = self.kernel.diagonal(X)
         if diagonal is None or not self.mean_self > 0:
             return np.full(len(X), np.nan)
-        row = np.empty(len(X))
-        for where in _row_blocks(len(X), len(self.V)):
-            row[where] = _row_means(self.evaluate(X[where]))
-        relative = (diagonal - 2.0 * row + self.column_mean.mean()) / self.mean_self
+        if self.by_row:
+            row = np.empty(len(X))
+            for where in _row_blocks(len(X), len(self.V)):
+                row[where] = _row_means(self.evaluate(X[where]))
+            diagonal = diagonal - 2.0 * row + self.column_mean.mean()
+        relative = diagonal / self.mean_self
         return np.where(np.isnan(X).all(axis=1), np.nan, relative)
 
 

@@ -36,7 +36,7 @@ _SCALE_PRIOR = 0.5
 _OUTLIER = 5.0
 # Unless features are to be switched off, √λ is a priori within this of one, so that thousands of
 # features cannot follow the noise of a few hundred samples.
-_RELEVANCE_PRIOR = float(__import__("os").environ.get("RP", "1.0"))
+_RELEVANCE_PRIOR = 0.8
 _FEW_NOISES = 4  # up to here a Cholesky factor for each is cheaper than one eigendecomposition
 _MAX_ITER, _MAX_ITER_RELEVANCE = 40, 300
 # Starts of relevances race for a while, and the best goes on: widths times the median distance.

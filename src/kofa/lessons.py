@@ -62,10 +62,10 @@ def learn_kernels(study: Study, rng: np.random.Generator) -> Lessons:
 
 
 def _joined(found: list[Kernel], v: list[float]) -> tuple[Kernel, float]:
-    """The kernel of a view and its weight: that of the first, to which the others are relative."""
+    """The kernel of a view and its weight: the largest, to which all are relative."""
     if len(found) == 1:
         return found[0], v[0]
-    return Mixture(tuple(found), tuple(one / v[0] for one in v)), v[0]
+    return Mixture(tuple(found), tuple(one / max(v) for one in v)), max(v)
 
 
 def _check_relevance(study: Study) -> None:
@@ -113,5 +113,5 @@ def _warn_if_off(name: str, kernel: Kernel) -> None:
 
 def judged_by_outputs(study: Study) -> list[str]:
     """The sparse inputs whose landmarks are chosen by what they say about the outputs."""
-    sparse = [n for n in study.kernels if study.views[n].sparse is True and n in study.inputs]
+    sparse = [n for n in study.inputs if study.views[n].chooses_landmarks]
     return sparse if study.targets and len(study.complete) >= 3 else []

@@ -420,6 +420,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         [3, 7]
         """
         fitted = self._fitted(view)
+        if top is not None and not (isinstance(top, int | np.integer) and top >= 1):
+            raise DataError(
+                f"View {view!r}: expected top to be a whole number of at least 1 but got {top!r}."
+            )
         relevance = inspection.relevances(view, fitted, self._posterior(view))
         off = inspection.off_below(fitted, self._posterior(view), relevance)
         chosen = inspection.selected(relevance, top, off if threshold is None else threshold)

@@ -23,6 +23,7 @@ _PATIENCE = 20  # steps in a row that may fail to: a few together often do
 # kernel explains without any would have a few landmarks follow these alone.
 _LEAST_NOISE = 0.05
 _LEAST = 1e-9  # share of a candidate's own variance; less is rounding, or a duplicate
+_NONE = np.full(1, -np.inf)
 _RESIDUAL = 0.01  # share of a kernel's variance that may be left where there are no outputs
 
 
@@ -105,8 +106,6 @@ class Pool:
 
     def gains(self) -> Array:
         """What ℓ would grow by with each candidate: (R,)."""
-        if len(self.chosen) >= self.most:
-            return np.full(len(self.rows), -np.inf)
         own = self.own
         alive = own > self.least
         own = np.where(alive, own, 1.0)
@@ -159,7 +158,7 @@ def by_evidence(
     pools = [Pool(one, evidence) for one in candidates]
     gained, best, path = 0.0, (0.0, 0), list[int]()
     while len(path) - best[1] < _PATIENCE:
-        gains = [pool.gains() for pool in pools]
+        gains = [pool.gains() if len(pool.chosen) < pool.most else _NONE for pool in pools]
         m = int(np.argmax([gain.max() for gain in gains]))
         u = int(np.argmax(gains[m]))
         if not np.isfinite(gains[m][u]):
@@ -169,8 +168,9 @@ def by_evidence(
         path.append(m)
         if gained > best[0]:
             best = (gained, len(path))
-    kept = [path[: best[1]].count(m) for m in range(len(pools))]
-    chosen = [pool.chosen[:k] for pool, k in zip(pools, kept, strict=True)]
+    # A view has to have a landmark, even if none pays.
+    kept = [max(1, path[: best[1]].count(m)) for m in range(len(pools))]
+    chosen = [(pool.chosen or [0])[:k] for pool, k in zip(pools, kept, strict=True)]
     return _judge(candidates, chosen, Evidence(Y, noise, noises, base))
 
 
@@ -194,7 +194,7 @@ def _judge(
     for m, order in enumerate(chosen):
         for u in order:
             _add(pools, m, u)
-    judged = []
+    judged: list[Selection] = []
     for pool, one, order in zip(pools, candidates, chosen, strict=True):
         relevance = np.where(np.isfinite(pool.gains()), pool.gains(), 0.0)
         relevance[order] = _losses(one, np.array(order, dtype=np.intp), evidence)
@@ -226,7 +226,7 @@ def _losses(candidates: Candidates, chosen: IntArray, evidence: Evidence) -> Arr
 
 
 def by_residual(candidates: Candidates) -> Selection:
-    """Landmarks that span the kernel: one by one, the candidate that is explained least.
+    """Landmarks that span the kernel: one by one, the candidate that explains most of the rest.
 
     The relevance is the variance of the kernel over the rows that each adds, or would add.
     """
@@ -235,14 +235,17 @@ def by_residual(candidates: Candidates) -> Selection:
     total = float(E[rows, index].sum())
     least = _LEAST * np.maximum(E[rows, index], np.finfo(float).tiny)
     chosen, relevance = list[int](), np.zeros(len(rows))
-    while len(chosen) < candidates.most and E[rows, index].sum() > _RESIDUAL * total:
-        u = int(np.argmax(np.where(E[rows, index] > least, E[rows, index], 0.0)))
-        direction = E[:, u] / np.sqrt(E[rows[u], u])
-        relevance[u] = float(direction @ direction)
+    while True:
+        own = E[rows, index]
+        adds = np.where(own > least, (E**2).sum(axis=0) / np.where(own > least, own, 1.0), 0.0)
+        enough = len(chosen) >= candidates.most or own.sum() <= _RESIDUAL * total
+        if chosen and (enough or not adds.any()):
+            break
+        u = int(np.argmax(adds))
+        relevance[u] = adds[u]
+        direction = E[:, u] / np.sqrt(max(own[u], np.finfo(float).tiny))
         E -= np.outer(direction, direction[rows])
         chosen.append(u)
-    own = E[rows, index]
-    left = np.where(own > least, (E**2).sum(axis=0) / np.where(own > least, own, 1.0), 0.0)
     others = np.setdiff1d(index, chosen)
-    relevance[others] = left[others]
+    relevance[others] = adds[others]
     return Selection(np.array(chosen, dtype=np.intp), relevance)

@@ -137,7 +137,8 @@ class Study:
     def kernel_map(self, name: str, kernel: Kernel, rows: IntArray) -> KernelMap:
         """The map of a view to similarities with some rows of its table."""
         X = self.scaling[name].encode(self.tables[name].values)
-        return KernelMap.fit(name, kernel, self.scaling[name], X, rows)
+        scaling, by_row = self.scaling[name], not self.views[name].chooses_landmarks
+        return KernelMap.fit(name, kernel, scaling, X, rows, by_row)
 
     @cached_property
     def complete(self) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,7 @@ def relevance_vectors(
     if judged:
         chosen |= _judged(study, lessons, pools, judged, rng)
     for name in study.kernels:
-        if study.views[name].sparse is True and name not in chosen:
+        if study.views[name].chooses_landmarks and name not in chosen:
             encoder = study.kernel_map(name, lessons.kernels[name], pools[name])
             X = study.scaling[name].encode(study.tables[name].values)[pools[name]]
             K = np.nan_to_num(encoder.evaluate(X))
@@ -111,6 +112,15 @@ def _judged(
     base = np.sum(plain, axis=0) if plain else None
     Y, noises = lesson.outputs.Y, lesson.outputs.noises
     selections = by_evidence(candidates, Y, lessons.noise, noises, base)
+    for source, selection in zip(of_source, selections, strict=True):
+        if selection.relevance[selection.chosen].sum() <= 0.0:
+            warnings.warn(
+                f"View {source!r}: no sample's kernel tells anything about the outputs, so one "
+                f"stands for all and the view predicts next to nothing. Leave the view out, or "
+                f"try another kernel.",
+                UserWarning,
+                stacklevel=7,
+            )
     return {
         name: Vectors.of(study.tables[name], place, selection)
         for names, place, selection in zip(of_source.values(), places, selections, strict=True)
@@ -137,6 +147,7 @@ def _judges(
 
 def _most(study: Study, name: str, pool: IntArray) -> int:
     view = study.views[name]
-    few = max(_FEW, int(_SHARE * len(pool)))
-    most = few if view.share is None else max(2, int(view.share * len(pool)))
-    return min(most, view.max_landmarks or most, len(pool))
+    if view.share is not None:
+        most = max(2, int(view.share * len(pool)))
+        return min(most, view.max_landmarks or most, len(pool))
+    return min(view.max_landmarks or max(_FEW, int(_SHARE * len(pool))), len(pool))

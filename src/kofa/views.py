@@ -34,6 +34,11 @@ class View:
     max_landmarks: int | None = field(default=None, init=False, repr=False)
     share: float | None = field(default=None, init=False, repr=False)
 
+    @property
+    def chooses_landmarks(self) -> bool:
+        """Whether relevance vectors are chosen before the fit."""
+        return self.kernel is not None and bool(self.sparse) and self.sparse != "ard"
+
     def check(self, name: str) -> None:
         """Raise if a parameter means nothing."""
         if self.noise not in ("auto", "view", "column"):

@@ -1,0 +1,346 @@
+"""Relevance of features, learnt from the outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kofa
+from kofa.kernels import Polynomial
+from kofa.learning import (
+    _FEW_NOISES,
+    Objective,
+    Outputs,
+    Relevance,
+    Source,
+    Width,
+    _by_eigenvalues,
+    _complete,
+    learn,
+)
+from kofa.linalg import Groups, centre
+
+PLANTED = [2, 7, 11]
+
+
+def differences(function, theta, h=1e-3):
+    """∂ function / ∂θ by central differences of fourth order."""
+    out = np.empty(len(theta))
+    for i in range(len(theta)):
+        step = np.zeros(len(theta))
+        step[i] = h
+        near = function(theta + step) - function(theta - step)
+        far = function(theta + 2 * step) - function(theta - 2 * step)
+        out[i] = (8 * near - far) / (12 * h)
+    return out
+
+
+def apart(Y):
+    return Outputs.of(Y, Groups(np.arange(Y.shape[1]), Y.shape[1]))
+
+
+def nonlinear(rng, n=120, d=15):
+    """A function of three features, on unit scale."""
+    X = rng.standard_normal((n, d))
+    a, b, c = X[:, PLANTED].T
+    y = np.sin(1.5 * a) + b**2 - 1.0 + c + 0.1 * rng.standard_normal(n)
+    return X, (y / y.std())[:, None]
+
+
+def fit(kernel, x, y, output=None, **options):
+    views = {"x": kofa.Real(kernel=kernel, **options), "y": output or kofa.Real()}
+    return kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "y": y})
+
+
+def relevance(model, view="x"):
+    """λ in the order of the columns."""
+    return np.array(model.kernels_[view].relevance)
+
+
+# ---------------------------------------------------------------- gradients
+
+
+def sources_of(name, X):
+    """Sources of one objective by name; some have nothing to learn inside."""
+    rbf, linear = kofa.RBF(2.0), kofa.Linear()
+    pairs = ("a", "a", "b", "b", "c")
+    sources = {
+        "width": [Width(kofa.RBF(), X, X)],
+        "laplacian": [Width(kofa.Laplacian(), X, X)],
+        "rbf": [Relevance(rbf, X, X, True)],
+        "linear": [Relevance(linear, X, X, False)],
+        "groups": [Relevance(kofa.RBF(2.0, groups=pairs), X, X, True)],
+        "sparse": [Relevance(kofa.RBF(2.0, sparsity=3.0), X, X, True)],
+        "sparse linear": [Relevance(kofa.Linear(sparsity=0.5), X, X, False)],
+    }
+    several = [
+        *sources["rbf"], *sources["linear"], *sources["width"], Source(Polynomial(2), X, X),
+    ]  # fmt: skip
+    return sources.get(name, several)
+
+
+NAMES = ["width", "laplacian", "rbf", "linear", "groups", "sparse", "sparse linear", "several"]
+
+
+def objective_of(rng, name, holes=False, many=False, shared=False):
+    X = rng.standard_normal((30, 5))
+    C = _FEW_NOISES + 2 if many else 2
+    Y = np.sin(X @ rng.standard_normal((5, C))) + 0.2 * rng.standard_normal((30, C))
+    if holes:
+        Y[:6, 0] = Y[20:, 1] = np.nan
+    label = np.zeros(C, dtype=np.intp) if shared else np.arange(C)
+    outputs = Outputs.of(Y, Groups(label, int(label.max()) + 1))
+    objective = Objective(sources_of(name, X), outputs)
+    theta = objective.begin + 0.3 * rng.standard_normal(len(objective.begin))
+    return objective, np.abs(theta) if name in ("sparse", "sparse linear") else theta
+
+
+def check_gradient(objective, theta):
+    for part in (objective.likelihood, objective.log_prior, objective.negative):
+        numerical = differences(lambda t, part=part: part(t)[0], theta)
+        np.testing.assert_allclose(part(theta)[1], numerical, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient_in_every_parameter(rng, name):
+    check_gradient(*objective_of(rng, name))
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
+@pytest.mark.parametrize("shared", [False, True], ids=["apart", "shared"])
+def test_gradient_with_missing_outputs(rng, many, shared):
+    check_gradient(*objective_of(rng, "several", holes=True, many=many, shared=shared))
+
+
+def test_few_and_many_noises_are_computed_alike(rng):
+    X, Y = rng.standard_normal((40, 3)), rng.standard_normal((40, 4))
+    K, Y = centre(kofa.RBF(1.5)(X, X)), Y - Y.mean(axis=0)
+    noise, label = np.array([0.1, 0.5, 2.0]), np.array([0, 2, 1, 2])
+    for few, many in zip(
+        _complete(K, Y, noise, label), _by_eigenvalues(K, Y, noise, label), strict=True
+    ):
+        np.testing.assert_allclose(few, many, rtol=1e-8, atol=1e-8)
+
+
+def test_noises_that_no_column_has_get_no_gradient(rng):
+    """Columns that are observed together may have only some of the noises."""
+    X, Y = rng.standard_normal((20, 2)), rng.standard_normal((20, 1))
+    K, Y = centre(kofa.RBF(1.0)(X, X)), Y - Y.mean(axis=0)
+    for way in (_complete, _by_eigenvalues):
+        of_noise = way(K, Y, np.array([0.3, 0.4]), np.array([1]))[2]
+        assert of_noise[0] == 0.0
+        assert of_noise[1] != 0.0
+
+
+@pytest.mark.parametrize("make", [lambda r: kofa.RBF(1.3, relevance=r),
+                                  lambda r: kofa.Linear(relevance=r)])  # fmt: skip
+def test_relevance_gradient_of_any_function_of_the_kernel(rng, make):
+    X, V, G = (rng.standard_normal(s) for s in ((7, 4), (5, 4), (7, 5)))
+    weights = np.array([0.5, 1.0, 2.0, 0.7])
+    kernel = make(weights)
+    gradient = kernel.relevance_gradient(X, V, kernel(X, V), G)
+    numerical = differences(lambda r: float(np.vdot(G, make(r)(X, V))), weights)
+    np.testing.assert_allclose(gradient, numerical, rtol=1e-6)
+
+
+def test_weights_inside_a_kernel_scale_its_columns(rng):
+    X, V, weights = rng.standard_normal((4, 3)), rng.standard_normal((6, 3)), [0.25, 0.0, 4.0]
+    root = np.sqrt(weights)
+    for plain, weighted in (
+        (kofa.RBF(1.5), kofa.RBF(1.5, relevance=weights)),
+        (kofa.Linear(), kofa.Linear(relevance=weights)),
+    ):
+        np.testing.assert_allclose(weighted(X, V), plain(X * root, V * root))
+        np.testing.assert_allclose(weighted.diagonal(X), np.diagonal(weighted(X, X)))
+
+
+def test_distances_with_holes_are_scaled_up_by_relevance():
+    kernel = kofa.RBF(1.0, relevance=[1.0, 3.0])
+    X, V = np.array([[1.0, np.nan]]), np.array([[0.0, 0.0]])
+    assert kernel.distance(X, V)[0, 0] == pytest.approx(4.0)  # 1 · (1 + 3) / 1
+
+
+# ---------------------------------------------------------------- what is found
+
+
+def test_planted_features_are_found(rng):
+    X, y = nonlinear(rng)
+    model = fit(kofa.RBF(relevance="learn"), X, y)
+    assert model.selected_features("x", top=3) == PLANTED
+    weights = relevance(model)
+    assert weights.mean() == pytest.approx(1.0)  # where the width is free
+    assert np.delete(weights, PLANTED).max() < 0.2 * weights[PLANTED].min()
+
+
+def test_relevance_predicts_better_than_one_width(rng):
+    X, y = nonlinear(rng, n=220)
+    error = {}
+    for name, kernel in {"one": kofa.RBF(), "each": kofa.RBF(relevance="learn")}.items():
+        model = fit(kernel, X[:120], y[:120])
+        error[name] = float(np.mean((y[120:] - model.predict({"x": X[120:]}, "y")) ** 2))
+    assert error["each"] < 0.5 * error["one"]
+
+
+def test_planted_features_of_a_linear_kernel_are_found(rng):
+    X = rng.standard_normal((120, 15))
+    y = X[:, PLANTED] @ [[1.0], [-1.0], [0.7]] + 0.1 * rng.standard_normal((120, 1))
+    model = fit(kofa.Linear(relevance="learn"), X, y)
+    assert model.selected_features("x", top=3) == PLANTED
+
+
+@pytest.mark.parametrize("kernel", [kofa.RBF, kofa.Linear])
+def test_constant_feature_has_no_relevance(rng, kernel):
+    X, y = nonlinear(rng, n=60)
+    X[:, 4] = 3.0
+    weights = relevance(fit(kernel(relevance="learn"), X, y))
+    assert weights[4] == 0.0
+    assert weights[PLANTED].min() > 0.0
+
+
+def test_groups_share_their_relevance(rng):
+    X, y = nonlinear(rng)
+    groups = np.repeat(list("abcde"), 3)  # features 2, 7 and 11 are in a, c and d
+    model = fit(kofa.RBF(relevance="learn", groups=groups), X, y)
+    weights = relevance(model).reshape(5, 3)
+    assert (weights == weights[:, :1]).all()
+    assert set(np.argsort(-weights[:, 0])[:3]) == {0, 2, 3}
+    table = model.feature_relevance("x")
+    assert list(table.group) == [groups[j] for j in table.feature]
+
+
+def test_group_with_a_constant_feature(rng):
+    X, y = nonlinear(rng, n=60)
+    X[:, 1] = 0.0
+    weights = relevance(fit(kofa.RBF(relevance="learn", groups=np.arange(15) // 3), X, y))
+    assert weights[1] == 0.0
+    assert weights[0] == weights[2] > 0.0
+
+
+def test_sparsity_switches_features_off_exactly(rng):
+    X, y = nonlinear(rng)
+    weights = relevance(fit(kofa.RBF(relevance="learn", sparsity=5.0), X, y))
+    assert (weights[PLANTED] > 0).all()
+    assert (np.delete(weights, PLANTED) == 0.0).all()
+
+
+def test_without_sparsity_nothing_is_off_exactly(rng):
+    X, y = nonlinear(rng)
+    assert (relevance(fit(kofa.RBF(relevance="learn"), X, y)) > 0).all()
+
+
+def test_fixed_width_stays(rng):
+    X, y = nonlinear(rng, n=60)
+    model = fit(kofa.RBF(2.5, relevance="learn"), X, y)
+    assert model.kernels_["x"].width == 2.5
+
+
+def test_given_relevance_stays(rng):
+    X, y = nonlinear(rng, n=60)
+    given = np.arange(15.0)
+    np.testing.assert_array_equal(relevance(fit(kofa.RBF(relevance=given), X, y)), given)
+
+
+def test_relevance_does_not_collapse(rng):
+    X, y = nonlinear(rng)
+    found = {}
+    for steps in (300, 3000):
+        learnt = learn([kofa.RBF(relevance="learn")], [X], [X], apart(y), max_iter=steps)
+        kernel, weights = learnt.kernels[0], np.array(learnt.kernels[0].relevance)
+        norm = float(np.linalg.norm(learnt.weights[0] * centre(kernel(X, X))))
+        found[steps] = [norm, weights.std(), learnt.likelihood]
+    np.testing.assert_allclose(found[300], found[3000], rtol=0.01)
+    norm, spread, likelihood = found[3000]
+    assert norm > 10.0  # of outputs on unit scale, 120 of them
+    assert spread > 0.5
+    isotropic = learn([kofa.RBF()], [X], [X], apart(y)).likelihood
+    assert likelihood > isotropic + 50.0
+
+
+# ---------------------------------------------------------------- other data
+
+
+def test_binary_outputs(rng):
+    X, y = nonlinear(rng, n=200)
+    model = fit(kofa.RBF(relevance="learn"), X, (y > np.median(y)).astype(float), kofa.Binary())
+    assert set(PLANTED) <= set(model.selected_features("x", top=4))
+
+
+def test_categorical_outputs(rng):
+    X = rng.standard_normal((200, 12))
+    labels = np.array(list("abc"))[np.argmax(X[:, [1, 5, 9]], axis=1)]
+    model = fit(kofa.RBF(relevance="learn"), X, labels, kofa.Categorical())
+    assert model.selected_features("x", top=3) == [1, 5, 9]
+
+
+def test_holes_in_the_features(rng):
+    X, y = nonlinear(rng, n=200)
+    X[rng.random(X.shape) < 0.03] = np.nan
+    model = fit(kofa.RBF(relevance="learn"), X, y)
+    assert model.selected_features("x", top=3) == PLANTED
+    assert np.isfinite(model.predict({"x": X}, "y")).all()
+
+
+def test_relevance_with_few_landmarks(rng):
+    X, y = nonlinear(rng)
+    model = fit(kofa.RBF(relevance="learn"), X, y, landmarks=40)
+    assert len(model.views_["x"].encoder.V) == 40
+    assert model.selected_features("x", top=3) == PLANTED
+
+
+def test_relevance_inside_a_mixture(rng):
+    X, y = nonlinear(rng)
+    kernel = kofa.Mixture([kofa.Linear(), kofa.RBF(relevance="learn")])
+    model = fit(kernel, X, y)
+    assert model.kernels_["x"].kernels[0].relevance is None
+    assert model.feature_relevance("x").relevance.iloc[0] > 1.0
+    assert np.isfinite(model.predict({"x": X}, "y")).all()
+
+
+# ---------------------------------------------------------------- nothing to learn from
+
+
+LEARN = kofa.Real(kernel=kofa.RBF(relevance="learn"))
+
+
+@pytest.mark.parametrize(
+    ("views", "outputs"),
+    [
+        ({"x": LEARN}, None),
+        ({"x": LEARN, "y": kofa.Real()}, None),
+        ({"x": LEARN, "y": kofa.Real(kernel="rbf")}, ["y"]),
+        ({"x": kofa.Real(), "y": LEARN}, ["y"]),
+    ],
+    ids=["alone", "no outputs", "kernelized output", "itself an output"],
+)
+def test_refuses_without_outputs_to_learn_from(rng, views, outputs):
+    data = {name: rng.standard_normal((20, 3)) for name in views}
+    with pytest.raises(kofa.DeclarationError, match=r"relevance='learn' needs an output"):
+        kofa.FactorModel(views, outputs=outputs).fit(data)
+
+
+@pytest.mark.parametrize("objective", ["evidence", "reconstruction"])
+def test_a_mixture_refuses_too(rng, objective):
+    kernel = kofa.Mixture([kofa.Linear(), kofa.RBF(relevance="learn", objective=objective)])
+    with pytest.raises(kofa.DeclarationError, match=r"View 'x'.*relevance='learn'"):
+        kofa.FactorModel({"x": kofa.Real(kernel=kernel)}).fit({"x": rng.standard_normal((20, 3))})
+
+
+MIXED = {
+    "weights given": kofa.Mixture([kofa.Linear(), kofa.RBF(relevance="learn")], weights=[1, 1]),
+    "reconstruction": kofa.Mixture(
+        [kofa.Linear(), kofa.RBF(relevance="learn", objective="reconstruction")]
+    ),
+}
+
+
+@pytest.mark.parametrize("kernel", MIXED.values(), ids=MIXED)
+def test_relevance_in_a_mixture_is_learnt_or_refused(rng, kernel):
+    """What was asked for is not passed over in silence."""
+    X, y = nonlinear(rng, n=60)
+    try:
+        model = fit(kernel, X, y)
+    except kofa.DeclarationError as error:
+        said = str(error)
+    else:
+        said = "learnt" if np.ptp(model.feature_relevance("x").relevance) > 0 else "passed over"
+    assert said.startswith(("learnt", "View 'x'"))
