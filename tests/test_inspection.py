@@ -167,12 +167,11 @@ def test_noise_in_a_primal_view_is_off(primal):
 
 def test_selection_by_number_and_by_mark():
     relevance = np.array([0.0, 3.0, 1e-9, 2.0, 2.0])
-    assert selected(relevance, 2, None).tolist() == [False, True, False, True, False]
-    assert selected(relevance, 5, None).tolist() == [False, True, True, True, True]  # zero is off
+    assert selected(relevance, 2, 0.0).tolist() == [False, True, False, True, False]
+    assert selected(relevance, 5, 0.0).tolist() == [False, True, True, True, True]  # zero is off
     assert selected(relevance, None, 2.0).tolist() == [False, True, False, True, True]
     assert selected(relevance, None, 0.0).tolist() == [False, True, True, True, True]
-    assert selected(relevance, None, None).tolist() == [False, True, False, True, True]
-    assert not selected(np.zeros(3), None, None).any()
+    assert not selected(np.zeros(3), None, 0.0).any()
 
 
 # ---------------------------------------------------------------- everything switched off

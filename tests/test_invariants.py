@@ -30,6 +30,9 @@ def fit(views, data, **options):
     options = {"max_iter": 40, "tol": 0.0} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings(
+            "ignore", message=".* so all are switched off", category=UserWarning
+        )
         return kofa.FactorModel(views, **options).fit(data)
 
 

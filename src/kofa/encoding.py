@@ -33,6 +33,9 @@ _OTHER_ROWS = 2000  # that judge relevance vectors, besides the candidates
 _FEW = 40  # relevance vectors that any share allows
 
 
+_SILENT = 1e150  # the scale of a kernel that is switched off
+
+
 @dataclass(frozen=True, eq=False)
 class FittedView:
     """A view as fit left it: everything that turns its rows into observations and back."""
@@ -137,6 +140,9 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
     for name, weight in lessons.weights.items():
         if name in maps:  # all kernels on one scale, each with the weight that was learnt
             maps[name] = replace(maps[name], scale=top / weight)
+    for name, one in vectors.items():
+        if one.silent:
+            maps[name] = replace(maps[name], scale=_SILENT)
     return {
         name: FittedView(
             replace(study.role(name), weight=lessons.weights.get(name, top) / top),

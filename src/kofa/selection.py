@@ -11,7 +11,7 @@ Nothing is computed anew: a step costs one product with the candidates' residual
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Selection:
 
     chosen: IntArray  # in the order in which they were
     relevance: Array  # (R,): what ℓ loses without a chosen one, or would gain by another
+    pays: bool = True  # False where none did, and one stands for all
 
     @property
     def order(self) -> IntArray:
@@ -171,7 +172,9 @@ def by_evidence(
     # A view has to have a landmark, even if none pays.
     kept = [max(1, path[: best[1]].count(m)) for m in range(len(pools))]
     chosen = [(pool.chosen or [0])[:k] for pool, k in zip(pools, kept, strict=True)]
-    return _judge(candidates, chosen, Evidence(Y, noise, noises, base))
+    pays = [m in path[: best[1]] for m in range(len(pools))]
+    judged = _judge(candidates, chosen, Evidence(Y, noise, noises, base))
+    return [replace(one, pays=paid) for one, paid in zip(judged, pays, strict=True)]
 
 
 def _add(pools: Sequence[Pool], m: int, u: int) -> None:

@@ -31,11 +31,12 @@ class Vectors:
     rows: IntArray  # of the table
     relevance: Array
     order: IntArray  # 0 for the first chosen, −1 for those left out
+    silent: bool = False  # none is worth anything; one is kept for the form
 
     @classmethod
     def of(cls, table: Table, rows: IntArray, selection: Selection) -> Vectors:
         names = rows if table.samples is None else np.asarray(table.samples[rows])
-        return cls(names, rows, selection.relevance, selection.order)
+        return cls(names, rows, selection.relevance, selection.order, not selection.pays)
 
     @property
     def kept(self) -> IntArray:
@@ -113,11 +114,10 @@ def _judged(
     Y, noises = lesson.outputs.Y, lesson.outputs.noises
     selections = by_evidence(candidates, Y, lessons.noise, noises, base)
     for source, selection in zip(of_source, selections, strict=True):
-        if selection.relevance[selection.chosen].sum() <= 0.0:
+        if not selection.pays:
             warnings.warn(
-                f"View {source!r}: no sample's kernel tells anything about the outputs, so one "
-                f"stands for all and the view predicts next to nothing. Leave the view out, or "
-                f"try another kernel.",
+                f"View {source!r}: no sample's kernel tells anything about the outputs, so all are "
+                f"switched off and the view predicts nothing. Leave it out, or try another kernel.",
                 UserWarning,
                 stacklevel=7,
             )
