@@ -45,7 +45,6 @@ OUTPUT_START_NOISE = 0.5
 # HELD times the data holds it there.
 HELD = 1e3
 HELD_FLOOR = 3e-8
-SPARSE_HELD_FLOOR = 3e-7  # few columns: less of them is rounding
 PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
@@ -167,7 +166,8 @@ def _start_view(
         n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
     least = OUTPUT_START_NOISE if role.output else 0.0 if role.kernelized else PRIMAL_START_NOISE
     held = supervised and role.kernelized and not role.output
-    least_held = SPARSE_HELD_FLOOR if role.sparse else HELD_FLOOR
+    # Of a handful of columns more is rounding.
+    least_held = HELD_FLOOR * max(1.0, 10.0 / n_columns)
     floor = (least_held if held else NOISE_FLOOR) * np.maximum(n, total)
     noise = np.maximum(residual, least * total) + floor
     tau_prior: Precision = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * floor)

@@ -17,11 +17,11 @@ import numpy as np
 
 from kofa.linalg import Array, Groups, IntArray, centre, solve_positive
 
-PRICE = 1.0  # nats that a landmark has to add
+PRICE = 0.3  # nats that a landmark has to add
 _PATIENCE = 20  # steps in a row that may fail to: a few together often do
 # A share of an output's variance that need not be explained. The noise of outputs that the full
 # kernel explains without any would have a few landmarks follow these alone.
-_LEAST_NOISE = 0.05
+_LEAST_NOISE = 0.03
 _LEAST = 1e-9  # share of a candidate's own variance; less is rounding, or a duplicate
 _NONE = np.full(1, -np.inf)
 _RESIDUAL = 0.01  # share of a kernel's variance that may be left where there are no outputs
