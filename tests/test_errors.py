@@ -154,7 +154,7 @@ BAD_DECLARATIONS = {
     "nested mixture": (
         real(kernel=kofa.Mixture([kofa.Mixture([kofa.RBF()])])), "'x'.*mixture of kernels",
     ),
-    "name in a mixture": (real(kernel=kofa.Mixture(["rbf"])), "'x'.*mixture of kernels.*'rbf'"),
+    "number in a mixture": (real(kernel=kofa.Mixture([3])), "'x'.*mixture of kernels.*3"),
     "width in a mixture": (real(kernel=kofa.Mixture([kofa.RBF(-1)])), "'x'.*width.*-1"),
     "no kernels": (real(kernel=[]), "'x'.*at least one kernel"),
     "one of several kernels": (real(kernel=["rbf", "gauss"]), "'x'.*kernel among.*'gauss'"),
