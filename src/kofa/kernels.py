@@ -538,7 +538,8 @@ def kernel_name(kernel: Kernel) -> str:
 class KernelMap:
     """Rows x to k̃(x, v) = (k(x, v) − mean k(x, ·) − column mean(v) + grand mean) / scale.
 
-    Of relevance vectors only the columns are centred: k̃(x, v) = (k(x, v) − column mean(v)) / scale.
+    Of very few landmarks only the columns are centred: k̃(x, v) = (k(x, v) − column mean(v)) /
+    scale.
 
     Everything on the right is fixed in fit, so a row's image never depends on its batch.
     """

@@ -27,6 +27,10 @@ from kofa.scaling import Scaling
 from kofa.tables import Samples, Table, align, check_observed, read_data
 from kofa.views import View
 
+# With fewer landmarks, kernels are not centred by row: of R directions that costs one. With more it
+# helps: with the landmarks of sparse views R² of oes10 is .787 with it and .731 without.
+_MANY = 10
+
 
 @dataclass(frozen=True, eq=False)
 class Study:
@@ -137,7 +141,7 @@ class Study:
     def kernel_map(self, name: str, kernel: Kernel, rows: IntArray) -> KernelMap:
         """The map of a view to similarities with some rows of its table."""
         X = self.scaling[name].encode(self.tables[name].values)
-        scaling, by_row = self.scaling[name], not self.views[name].chooses_landmarks
+        scaling, by_row = self.scaling[name], len(rows) >= _MANY
         return KernelMap.fit(name, kernel, scaling, X, rows, by_row)
 
     @cached_property
