@@ -113,7 +113,7 @@ BAD_DECLARATIONS = {
     "no landmarks left": (real(kernel="rbf", max_landmarks=0), "'x'.*max_landmarks.*got 0"),
     "half a landmark": (real(kernel="rbf", max_landmarks=2.5), r"'x'.*max_landmarks.*2\.5"),
     "choice of landmarks": (
-        real(kernel="rbf", landmarks_by="foo"), "'x'.*landmarks_by 'cholesky' or.*'foo'",
+        real(kernel="rbf", landmarks_by="foo"), "'x'.*landmarks_by 'random' or.*'foo'",
     ),
     "landmarks as a word": (real(kernel="rbf", landmarks="many"), "'x'.*landmarks.*'many'"),
     "negative relevance": (

@@ -10,7 +10,7 @@ import numpy as np
 from kofa.kernels import Kernel, Precomputed
 from kofa.linalg import Array, IntArray
 
-Choice = Literal["cholesky", "kmeans++", "random"]
+Choice = Literal["random", "kmeans++", "cholesky"]
 _CANDIDATES = 4  # per landmark, drawn at random before the choice: it costs a product with each
 
 

@@ -30,7 +30,7 @@ class View:
     noise: Noise = field(default="auto", init=False, repr=False)
     scale: bool = field(default=True, init=False, repr=False)
     landmarks: Landmarks = field(default="auto", init=False, repr=False)
-    landmarks_by: Choice = field(default="cholesky", init=False, repr=False)
+    landmarks_by: Choice = field(default="random", init=False, repr=False)
     max_landmarks: int | None = field(default=None, init=False, repr=False)
     share: float | None = field(default=None, init=False, repr=False)
 
@@ -119,9 +119,9 @@ class Real(View):
     landmarks : {"auto", "all"} or int
         How many samples a kernelized view compares each sample with: "auto" is all that
         qualify up to 2,000. With outputs, samples that have an output qualify.
-    landmarks_by : {"cholesky", "kmeans++", "random"}
-        How they are chosen where more qualify: those that the kernels of the others explain
-        least, those far from the others, or any.
+    landmarks_by : {"random", "kmeans++", "cholesky"}
+        How they are chosen where more qualify: any, those far from the others, or those that the
+        kernels of the others explain least.
     max_landmarks : None or int
         The most that a kernelized view with ``sparse=True`` keeps.
     share : None or float
@@ -133,7 +133,7 @@ class Real(View):
     >>> import kofa
     >>> kofa.Real(kernel="rbf", sparse=True)  # doctest: +NORMALIZE_WHITESPACE
     Real(kernel='rbf', sparse=True, noise='auto', scale=True, landmarks='auto',
-         landmarks_by='cholesky', max_landmarks=None, share=None)
+         landmarks_by='random', max_landmarks=None, share=None)
     """
 
     likelihood: ClassVar[type[Likelihood]] = Gaussian
@@ -142,7 +142,7 @@ class Real(View):
     noise: Noise = "auto"
     scale: bool = True
     landmarks: Landmarks = "auto"
-    landmarks_by: Choice = "cholesky"
+    landmarks_by: Choice = "random"
     max_landmarks: int | None = None
     share: float | None = None
 
@@ -173,7 +173,7 @@ class Positive(View):
     noise: Noise = "auto"
     scale: bool = True
     landmarks: Landmarks = "auto"
-    landmarks_by: Choice = "cholesky"
+    landmarks_by: Choice = "random"
     max_landmarks: int | None = None
     share: float | None = None
 
@@ -212,7 +212,7 @@ class Binary(View):
     sparse: Sparse = False
     scale: bool = True
     landmarks: Landmarks = "auto"
-    landmarks_by: Choice = "cholesky"
+    landmarks_by: Choice = "random"
     max_landmarks: int | None = None
     share: float | None = None
 
@@ -270,7 +270,7 @@ class Count(View):
     sparse: Sparse = False
     scale: bool = True
     landmarks: Landmarks = "auto"
-    landmarks_by: Choice = "cholesky"
+    landmarks_by: Choice = "random"
     max_landmarks: int | None = None
     share: float | None = None
 
