@@ -154,6 +154,10 @@ BAD_DECLARATIONS = {
     "nested mixture": (
         real(kernel=kofa.Mixture([kofa.Mixture([kofa.RBF()])])), "'x'.*mixture of kernels",
     ),
+    "number for weights": (
+        real(kernel=kofa.Mixture([kofa.RBF()], weights=5)), "'x'.*weights 'learn' or one.*5",
+    ),
+    "number for relevance": (real(kernel=kofa.RBF(relevance=5)), "'x'.*relevance None.*5"),
     "number in a mixture": (real(kernel=kofa.Mixture([3])), "'x'.*mixture of kernels.*3"),
     "width in a mixture": (real(kernel=kofa.Mixture([kofa.RBF(-1)])), "'x'.*width.*-1"),
     "no kernels": (real(kernel=[]), "'x'.*at least one kernel"),

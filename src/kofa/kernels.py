@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
@@ -69,7 +69,7 @@ class Weighted(Kernel):
     def __post_init__(self) -> None:
         for name in ("relevance", "groups"):
             value: Any = getattr(self, name)
-            if value is not None and not isinstance(value, str | tuple):
+            if isinstance(value, Iterable) and not isinstance(value, str | tuple):
                 given = value.tolist() if isinstance(value, np.ndarray) else value
                 object.__setattr__(self, name, tuple(given))
 
@@ -342,8 +342,9 @@ class Mixture(Kernel):
     def __post_init__(self) -> None:
         kernels = [as_kernel(k, "mixture") if isinstance(k, str) else k for k in self.kernels]
         object.__setattr__(self, "kernels", tuple(kernels))
-        if not isinstance(self.weights, str):
-            object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
+        weights: Any = self.weights
+        if isinstance(weights, Iterable) and not isinstance(weights, str):
+            object.__setattr__(self, "weights", tuple(float(w) for w in weights))
 
     def __call__(self, X: Array, V: Array) -> Array:
         if isinstance(self.weights, str):
@@ -484,8 +485,9 @@ def _check_mixture(kernel: Mixture, view: str) -> None:
                 f"objective='evidence'."
             )
     weights: Any = kernel.weights
-    numbers = isinstance(weights, tuple) and all(_is_number(w) and w >= 0 for w in weights)
-    if not kernel.kernels or not (weights == "learn" or len(weights) == len(kernel.kernels)):
+    fits = isinstance(weights, tuple) and len(weights) == len(kernel.kernels)
+    numbers = fits and all(_is_number(w) and w >= 0 for w in weights)
+    if not kernel.kernels or not (weights == "learn" or fits):
         raise DeclarationError(
             f"View {view!r}: expected weights 'learn' or one for each of the "
             f"{len(kernel.kernels)} kernels of a mixture but got {weights!r}."

@@ -150,14 +150,14 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         seen: BoolArray = np.any(
             [rows_seen(samples.spread(table)) for table in study.tables.values()], axis=0
         )
-        engine, run = self._infer(study, fitted, seen, rng)
+        engine, run, treated = self._infer(study, fitted, seen, rng)
         for _ in range(ROUNDS if learns_by_reconstruction(study) else 0):
             fitted = with_reconstructed_relevance(study, fitted, run.state, engine.Z, seen)
-            engine, run = self._infer(study, fitted, seen, rng)
+            engine, run, treated = self._infer(study, fitted, seen, rng)
         if any(view.sparse == "ard" for view in study.views.values()):
             fitted = with_ard_landmarks(study, fitted, run.state)
-            engine, run = self._infer(study, fitted, seen, rng)
-        fitted = _with_energies(fitted, run.state, roles(study, fitted))
+            engine, run, treated = self._infer(study, fitted, seen, rng)
+        fitted = _with_energies(fitted, run.state, treated)
         self._remember(_calibrated(fitted, engine.rows, run.state), run)
         return samples, seen, engine
 
@@ -203,7 +203,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         fitted: Mapping[str, FittedView],
         seen: BoolArray,
         rng: np.random.Generator,
-    ) -> tuple[InMemory, inference.Run]:
+    ) -> tuple[InMemory, inference.Run, list[Role]]:
         """Encode the samples that say something, and find their factors."""
         observed = [
             view.observe(study.samples.spread(study.tables[name])[seen])
@@ -227,7 +227,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 return bool(self.callback is not None and self.callback(iteration))
 
             run = inference.best_of(engine, treated, settings, int(self.n_init), rng, notify)
-        return engine, run
+        return engine, run, treated
 
     def _warn_unless_converged(self, run: inference.Run) -> None:
         if not (run.converged or run.stopped):
