@@ -159,9 +159,7 @@ def rivals(X: Array, Y: Array, split: Split) -> list[Rivals]:
     found = []
     for share in SHARES:
         n = max(2, int(share * len(split[0])))
-        # A share may leave a small set more landmarks than it says; a number does not.
-        sparse = Real(kernel=RBF(), sparse=True, share=share, max_landmarks=n)
-        chosen = Fit.of(X, Y, split, sparse)
+        chosen = Fit.of(X, Y, split, Real(kernel=RBF(), sparse=True, share=share))
         view = Real(kernel=RBF(), landmarks=n, landmarks_by="random")
         random = mean_r2([Fit.of(X, Y, split, view, seed) for seed in SEEDS])
         peer = float(np.mean([nystroem(X, Y, split, n, seed) for seed in SEEDS]))
