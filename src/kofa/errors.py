@@ -13,3 +13,7 @@ class DataError(KofaError, ValueError):
 
 class DeclarationError(KofaError, ValueError):
     """A model, view or kernel was declared with a value that means nothing."""
+
+
+class FileError(KofaError, ValueError):
+    """A file cannot be read or written."""
