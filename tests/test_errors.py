@@ -110,6 +110,11 @@ BAD_DECLARATIONS = {
     "share above one": (real(kernel="rbf", sparse=True, share=2), "'x'.*share.*at most 1.*got 2"),
     "share as a word": (real(kernel="rbf", share="few"), "'x'.*share.*'few'"),
     "share of nothing": (real(kernel="rbf", share=np.nan), "'x'.*share.*nan"),
+    "a cap on nothing": (real(kernel="rbf", share=0.1), "'x'.*share is a cap.*sparse=True"),
+    "a cap without a kernel": (
+        real(sparse=True, max_landmarks=9),
+        "'x'.*max_landmarks is a cap.*a kernel",
+    ),
     "no landmarks left": (real(kernel="rbf", max_landmarks=0), "'x'.*max_landmarks.*got 0"),
     "half a landmark": (real(kernel="rbf", max_landmarks=2.5), r"'x'.*max_landmarks.*2\.5"),
     "choice of landmarks": (

@@ -28,11 +28,6 @@ from kofa.study import Study, check_missing, rows_seen
 from kofa.tables import Table
 from kofa.vectors import Vectors, pool, relevance_vectors
 
-AUTO_LANDMARKS = 2000
-_OTHER_ROWS = 2000  # that judge relevance vectors, besides the candidates
-_FEW = 40  # relevance vectors that any share allows
-
-
 _SILENT = 1e150  # the scale of a kernel that is switched off
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, Self
 
@@ -104,14 +104,20 @@ class Iteration:
 Callback = Callable[[Iteration], object]
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Run:
-    """The path of one start."""
+    """Where one start stands after an iteration: all that the next ones depend on."""
 
     state: State
-    history: list[Iteration] = field(default_factory=list)
+    Z: Array
+    history: tuple[Iteration, ...] = ()
+    watched: float = -np.inf  # the part of the bound that has to stand still
+    quiet: int = 0  # iterations in a row in which it did
+    turn: float = 3.0  # the iteration of the next rotation
+    look: float = 1.0  # and of the next refinement
     converged: bool = False
     stopped: bool = False  # by the callback
+    ended: bool = False
 
     @property
     def lower_bound(self) -> float:
@@ -120,6 +126,33 @@ class Run:
     @property
     def n_factors(self) -> int:
         return int(self.state[0].weights.mean.shape[1])
+
+    def finished(self, settings: Settings) -> bool:
+        return self.converged or self.stopped or len(self.history) >= settings.max_iter
+
+
+class Journal:
+    """Who is told where a fit stands, one run after the other. This one forgets."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The fit is over, or broken off."""
+
+    def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:  # noqa: ARG002
+        """What the preparation of the fit gives, or gave."""
+        return prepare()
+
+    def resume(self) -> Run | None:
+        """Where the run that begins now stood when the fit was broken off, if it had begun."""
+        return None
+
+    def reached(self, run: Run) -> None:
+        """The run got here."""
+
+    def ended(self, run: Run) -> None:
+        """The run is over."""
 
 
 # ---------------------------------------------------------------- start
@@ -233,51 +266,70 @@ def _with_energy(view: ViewPosterior, total: Array, data: Observations, Z: Array
 
 
 def run(
-    engine: Engine, roles: Sequence[Role], state: State, settings: Settings, notify: Callback
+    engine: Engine,
+    roles: Sequence[Role],
+    state: State,
+    settings: Settings,
+    notify: Callback,
+    journal: Journal,
 ) -> Run:
     """Coordinate ascent from one state until the bound stands still."""
-    names = [role.name for role in roles]
-    result = Run(state)
-    refined = [
-        m
-        for m, (role, view) in enumerate(zip(roles, engine.rows.views, strict=True))
-        if role.output and view.augmented
-    ]
-    previous, quiet, turn, look = -np.inf, 0, 3.0, 1.0
-    for n_iter in range(1, settings.max_iter + 1):
-        stats = engine.sweep(state)
-        views = centred(stats, engine.rows)
-        state = global_step(state, views)
-        if refined and n_iter >= look:
-            look = REFINEMENT_PACE * n_iter
-            state, stats = _refine(engine, refined, state, stats, views)
-            views = centred(stats, engine.rows)
-        terms = elbo(state, stats, views, names)
-        bound = sum(terms.values())
-        keep = informative(state, stats.n_samples)
-        pruned = len(keep) < len(stats.z_sum)
-        result.history.append(Iteration(n_iter, bound, terms, len(keep), pruned))
-        result.stopped = bool(notify(result.history[-1]))
-        watched = _watched(terms, roles)
-        slow = abs(watched - previous) <= settings.tol * stats.n_samples
-        quiet = quiet + 1 if slow and not pruned else 0
-        result.converged = quiet >= PATIENCE
-        previous = watched
-        if result.converged and engine.rows.augmented:
-            state, result.converged = _soften(engine, state, views)
-            quiet = 0
-        if pruned:
-            state = tuple(view.keep(keep) for view in state)
-            engine.keep(keep)
-        if result.converged or result.stopped:
-            break
-        if settings.rotate and not pruned and n_iter >= turn:
-            state, change = rotate(state, stats)
-            engine.rotate(*change)
-            turn = ROTATION_PACE * n_iter
-    order = by_strength(state)
+    now = journal.resume() or Run(state, engine.Z)
+    engine.Z = now.Z
+    if now.ended:
+        return now
+    while not now.finished(settings):
+        now = _iterate(engine, roles, now, settings, notify)
+        journal.reached(now)
+    order = by_strength(now.state)
     engine.keep(order)
-    return replace(result, state=tuple(view.keep(order) for view in state))
+    state = tuple(view.keep(order) for view in now.state)
+    now = replace(now, state=state, Z=engine.Z, ended=True)
+    journal.ended(now)
+    return now
+
+
+def _iterate(
+    engine: Engine, roles: Sequence[Role], now: Run, settings: Settings, notify: Callback
+) -> Run:
+    """One iteration: the local and the global step, and what is due besides."""
+    n_iter, turn, look = len(now.history) + 1, now.turn, now.look
+    stats = engine.sweep(now.state)
+    views = centred(stats, engine.rows)
+    state = global_step(now.state, views)
+    refined = _refined(engine, roles)
+    if refined and n_iter >= look:
+        look = REFINEMENT_PACE * n_iter
+        state, stats = _refine(engine, refined, state, stats, views)
+        views = centred(stats, engine.rows)
+    terms = elbo(state, stats, views, [role.name for role in roles])
+    keep = informative(state, stats.n_samples)
+    pruned = len(keep) < len(stats.z_sum)
+    iteration = Iteration(n_iter, sum(terms.values()), terms, len(keep), pruned)
+    stopped = bool(notify(iteration))
+    watched = _watched(terms, roles)
+    slow = abs(watched - now.watched) <= settings.tol * stats.n_samples
+    quiet = now.quiet + 1 if slow and not pruned else 0
+    converged = quiet >= PATIENCE
+    if converged and engine.rows.augmented:
+        state, converged = _soften(engine, state, views)
+        quiet = 0
+    if pruned:
+        state = tuple(view.keep(keep) for view in state)
+        engine.keep(keep)
+    over = converged or stopped
+    if settings.rotate and not (pruned or over) and n_iter >= turn:
+        state, change = rotate(state, stats)
+        engine.rotate(*change)
+        turn = ROTATION_PACE * n_iter
+    history = (*now.history, iteration)
+    return Run(state, engine.Z, history, watched, quiet, turn, look, converged, stopped)
+
+
+def _refined(engine: Engine, roles: Sequence[Role]) -> list[int]:
+    """The outputs whose weights are brought to their optimum from time to time."""
+    pairs = zip(roles, engine.rows.views, strict=True)
+    return [m for m, (role, view) in enumerate(pairs) if role.output and view.augmented]
 
 
 def _watched(terms: dict[str, float], roles: Sequence[Role]) -> float:
@@ -354,7 +406,12 @@ def informative(state: State, n_samples: float) -> IntArray:
 
 
 def with_fewer(
-    engine: Engine, roles: Sequence[Role], found: Run, settings: Settings, notify: Callback
+    engine: Engine,
+    roles: Sequence[Role],
+    found: Run,
+    settings: Settings,
+    notify: Callback,
+    journal: Journal,
 ) -> Run:
     """Leave out the weakest factor as long as the bound is higher without it.
 
@@ -366,13 +423,13 @@ def with_fewer(
         engine.keep(np.arange(found.n_factors - 1))
         before = len(found.history)
         left = replace(settings, max_iter=max(1, settings.max_iter - before))
-        trial = run(engine, roles, fewer, left, notify)
+        trial = run(engine, roles, fewer, left, notify, journal)
         if trial.lower_bound <= found.lower_bound:
-            engine.sweep(found.state)  # back to where it was
+            engine.Z = found.Z  # back to where it was
             return found
         path = [*found.history[:-1], replace(found.history[-1], pruned=True)]
         path += [replace(i, n_iter=before + i.n_iter) for i in trial.history]
-        found = replace(trial, history=path)
+        found = replace(trial, history=tuple(path))
     return found
 
 
@@ -387,6 +444,7 @@ def best_of(
     n_init: int,
     rng: np.random.Generator,
     notify: Callback,
+    journal: Journal,
 ) -> Run:
     """Run from several starts; the highest bound wins."""
     best: Run | None = None
@@ -396,9 +454,10 @@ def best_of(
     for nth in range(n_init):
         with threads_for(work):
             state = start(engine, roles, Z, rng.standard_normal(Z.shape) if nth else None)
-            candidate = run(engine, roles, state, settings, _of_start(notify, nth))
+            tell = _of_start(notify, nth)
+            candidate = run(engine, roles, state, settings, tell, journal)
             if any(role.sparse for role in roles) and not any(role.output for role in roles):
-                candidate = with_fewer(engine, roles, candidate, settings, _of_start(notify, nth))
+                candidate = with_fewer(engine, roles, candidate, settings, tell, journal)
         logger.info(
             "start %d: bound %.6g, %d iterations",
             nth,
@@ -410,6 +469,7 @@ def best_of(
         if candidate.stopped:
             break
     assert best is not None
+    engine.Z = best.Z
     return best
 
 

@@ -14,7 +14,7 @@ from kofa.kernels import Kernel, KernelMap, Mixture, Weighted, kernel_name
 from kofa.linalg import Array, BoolArray
 from kofa.posterior import ViewPosterior
 
-_OFF = 1e-3  # share of the largest λ below which a feature is off
+_OFF = 1e-2  # share of the largest λ below which a feature is off
 _CHANCE = 0.05  # that any column without signal is taken to have some
 
 

@@ -86,6 +86,12 @@ class View:
                 f"View {name!r}: expected share None, or above 0 and at most 1, "
                 f"but got {self.share!r}."
             )
+        capped = [o for o in ("max_landmarks", "share") if getattr(self, o) is not None]
+        if capped and not self.chooses_landmarks:
+            raise DeclarationError(
+                f"View {name!r}: {capped[0]} is a cap on relevance vectors, which a view has with "
+                f"a kernel and sparse=True; landmarks= sets the number without a choice."
+            )
 
 
 def _is_whole(value: Any, least: int) -> bool:

@@ -1,0 +1,172 @@
+"""Long fits survive: where a fit stands is written to disk every so often, and read back.
+
+A fit does everything in the same order each time: it prepares the views, then makes one run after
+the other. A checkpoint keeps what the preparation gave, the runs that ended, and where the last
+one stands. A fit that is continued goes the same way again and takes from it what is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from kofa import archive, codec
+from kofa.errors import FileError
+from kofa.inference import Iteration, Journal, Run
+
+_PAUSE = 10.0  # before the next writing, at least so many times what the last one took
+
+
+class Checkpoint(Journal):
+    """A journal on disk. `key` tells fits apart: one is not continued with other data."""
+
+    def __init__(self, path: str | os.PathLike[str], every: float, key: str) -> None:
+        self.path, self.every, self.key = Path(path), every, key
+        self.prepared: Any = None
+        self.after: Any = None  # the state of the random numbers after the preparation
+        self.runs: list[Run] = []  # those that ended
+        self.current: Run | None = None
+        self.place = 0  # of the run that begins next
+        self.due = time.monotonic() + every
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], every: float, key: str) -> Self:
+        """What an earlier fit wrote to the path; nothing where there is no file."""
+        checkpoint = cls(path, every, key)
+        if not checkpoint.path.exists():
+            return checkpoint
+        content = codec.read(path, "checkpoint")
+        if content["key"] != key:
+            raise FileError(
+                f"{path} was written by a fit with other data or settings; fit without resume to "
+                f"begin anew, or name another checkpoint."
+            )
+        checkpoint.prepared, checkpoint.after = content["prepared"], content["after"]
+        checkpoint.runs = [_unfolded(run) for run in content["runs"]]
+        checkpoint.current = content["current"] and _unfolded(content["current"])
+        return checkpoint
+
+    def write(self) -> None:
+        """Put all that is known on disk, in one piece."""
+        began = time.monotonic()
+        content = {
+            "key": self.key,
+            "prepared": self.prepared,
+            "after": self.after,
+            "runs": [_folded(run) for run in self.runs],
+            "current": self.current and _folded(self.current),
+        }
+        codec.write(self.path, "checkpoint", content)
+        now = time.monotonic()
+        self.due = now + max(self.every, _PAUSE * (now - began))
+
+    # ------------------------------------------------------------ as a journal
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.prepared is not None:
+            self.write()
+
+    def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:
+        if self.prepared is None:
+            self.prepared, self.after = prepare(), rng.bit_generator.state
+            self._write_if_due()
+        rng.bit_generator.state = self.after
+        return self.prepared
+
+    def resume(self) -> Run | None:
+        place, self.place = self.place, self.place + 1
+        return self.runs[place] if place < len(self.runs) else self.current
+
+    def reached(self, run: Run) -> None:
+        self.current = replace(run, stopped=False)  # a fit that is continued wants to go on
+        self._write_if_due()
+
+    def ended(self, run: Run) -> None:
+        if not run.stopped:
+            self.runs, self.current = _slim([*self.runs, run]), None
+            self._write_if_due()
+
+    def _write_if_due(self) -> None:
+        if time.monotonic() >= self.due:
+            self.write()
+
+
+def _slim(runs: list[Run]) -> list[Run]:
+    """The runs, with the factors of samples only where they are still needed.
+
+    The next run may begin where the last one ended, and the best one may be the result.
+    """
+    best = int(np.argmax([run.lower_bound for run in runs]))
+    needed = {best, len(runs) - 1}
+    return [
+        run if i in needed else replace(run, Z=np.empty((0, run.n_factors)))
+        for i, run in enumerate(runs)
+    ]
+
+
+# ---------------------------------------------------------------- runs as plain values
+
+
+def _folded(run: Run) -> dict[str, Any]:
+    """A run as a dict, its iterations as arrays."""
+    folded = {field.name: getattr(run, field.name) for field in fields(run)}
+    path = run.history
+    folded["history"] = {
+        "terms": list(path[0].terms),
+        "values": np.array([list(i.terms.values()) for i in path]),
+        "bounds": np.array([i.lower_bound for i in path]),
+        "factors": np.array([i.n_factors for i in path]),
+        "pruned": np.array([i.pruned for i in path]),
+    }
+    return folded
+
+
+def _unfolded(folded: Mapping[str, Any]) -> Run:
+    path = folded["history"]
+    columns = (path[name].tolist() for name in ("bounds", "values", "factors", "pruned"))
+    history = tuple(
+        Iteration(n + 1, bound, dict(zip(path["terms"], values, strict=True)), factors, pruned)
+        for n, (bound, values, factors, pruned) in enumerate(zip(*columns, strict=True))
+    )
+    return Run(**{**folded, "history": history})
+
+
+# ---------------------------------------------------------------- telling fits apart
+
+
+def fingerprint(*things: Any) -> str:
+    """The same for equal data and declarations, in any process."""
+    digest = hashlib.blake2b(digest_size=16)
+    for thing in things:
+        _feed(digest, thing)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, thing: Any) -> None:
+    digest.update(f"|{type(thing).__name__}:".encode())
+    if isinstance(thing, np.ndarray) and thing.dtype != object:
+        digest.update(f"{thing.dtype.str}{thing.shape}".encode())
+        digest.update(np.ascontiguousarray(thing).data)
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        _feed(digest, {field.name: getattr(thing, field.name) for field in fields(thing)})
+    elif isinstance(thing, Mapping):
+        _feed(digest, list(thing.items()))
+    elif isinstance(thing, list | tuple):
+        for part in thing:
+            _feed(digest, part)
+    elif hasattr(thing, "tolist"):  # an index, an array of objects, a number of numpy's
+        _feed(digest, thing.tolist())
+    elif callable(thing):  # its address differs from process to process
+        digest.update(getattr(thing, "__qualname__", "").encode())
+    else:
+        digest.update(repr(thing).encode())
