@@ -9,12 +9,15 @@ from benchmarks import (
     accuracy,
     calibration,
     classification,
+    defaults,
     faces,
     imports,
     mkl,
     planted,
+    reading,
     relevance,
     report,
+    saving,
     sparse,
     speed,
 )
@@ -30,6 +33,9 @@ BENCHMARKS = (
     | relevance.BENCHMARKS
     | faces.BENCHMARKS
     | mkl.BENCHMARKS
+    | defaults.BENCHMARKS
+    | saving.BENCHMARKS
+    | reading.BENCHMARKS
 )
 
 

@@ -649,3 +649,13 @@ def test_a_kind_need_not_calibrate_its_probabilities(rng):
     model = fit({"x": kofa.Real(), "y": Guess()}, data, max_iter=10)
     assert model.views_["y"].sharpness == 1.0
     assert np.mean((model.predict_proba(data, "y")[:, 0] > 0.5) == data["y"]) > 0.8
+
+
+def test_quantiles_of_enormous_counts_end():
+    """Beyond 2^53 whole numbers are further apart than one."""
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    views = {"x": kofa.Real(), "n": kofa.Count()}
+    counts = np.random.default_rng(1).poisson(np.exp(x[:, :1]))
+    model = kofa.FactorModel(views).fit({"x": x, "n": counts})
+    (median,) = model.predict_quantiles({"x": [[1e20, 1e20]]}, "n", [0.5])
+    assert np.isfinite(median).all()

@@ -1,9 +1,14 @@
 """Bayesian factor analysis of several views of the same samples, also through kernels."""
 
-from kofa.errors import DataError, DeclarationError, KofaError
+from kofa.errors import DataError, DeclarationError, FileError, KofaError
+from kofa.estimators import (
+    KernelFactorAnalysis,
+    KernelFactorClassifier,
+    KernelFactorRegressor,
+)
 from kofa.inference import Iteration
 from kofa.kernels import RBF, Laplacian, Linear, Mixture, Polynomial, Precomputed
-from kofa.model import FactorModel
+from kofa.model import FactorModel, load
 from kofa.views import Binary, Categorical, Count, Positive, Real
 
 __version__ = "0.1.0"
@@ -16,7 +21,11 @@ __all__ = [
     "DataError",
     "DeclarationError",
     "FactorModel",
+    "FileError",
     "Iteration",
+    "KernelFactorAnalysis",
+    "KernelFactorClassifier",
+    "KernelFactorRegressor",
     "KofaError",
     "Laplacian",
     "Linear",
@@ -25,4 +34,5 @@ __all__ = [
     "Positive",
     "Precomputed",
     "Real",
+    "load",
 ]

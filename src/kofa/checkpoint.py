@@ -29,6 +29,8 @@ class Checkpoint(Journal):
 
     def __init__(self, path: str | os.PathLike[str], every: float, key: str) -> None:
         self.path, self.every, self.key = Path(path), every, key
+        if not self.path.parent.is_dir():  # now, not after an hour
+            raise FileError(f"{path}: the folder {self.path.parent} does not exist; create it.")
         self.prepared: Any = None
         self.after: Any = None  # the state of the random numbers after the preparation
         self.runs: list[Run] = []  # those that ended
@@ -42,15 +44,14 @@ class Checkpoint(Journal):
         checkpoint = cls(path, every, key)
         if not checkpoint.path.exists():
             return checkpoint
-        content = codec.read(path, "checkpoint")
+        content = _content(path)
         if content["key"] != key:
             raise FileError(
                 f"{path} was written by a fit with other data or settings; fit without resume to "
                 f"begin anew, or name another checkpoint."
             )
         checkpoint.prepared, checkpoint.after = content["prepared"], content["after"]
-        checkpoint.runs = [_unfolded(run) for run in content["runs"]]
-        checkpoint.current = content["current"] and _unfolded(content["current"])
+        checkpoint.runs, checkpoint.current = content["runs"], content["current"]
         return checkpoint
 
     def write(self) -> None:
@@ -112,6 +113,19 @@ def _slim(runs: list[Run]) -> list[Run]:
         run if i in needed else replace(run, Z=np.empty((0, run.n_factors)))
         for i, run in enumerate(runs)
     ]
+
+
+def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What is in a file, its runs unfolded."""
+    try:
+        content = codec.read(path, "checkpoint")
+        content["runs"] = [_unfolded(run) for run in content["runs"]]
+        content["current"] = content["current"] and _unfolded(content["current"])
+        return {name: content[name] for name in ("key", "prepared", "after", "runs", "current")}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise archive.damaged(path, "it is not a checkpoint as kofa writes it") from error
 
 
 # ---------------------------------------------------------------- runs as plain values

@@ -13,6 +13,7 @@ from kofa.errors import DataError
 from kofa.kernels import Kernel, KernelMap, Mixture, Weighted, kernel_name
 from kofa.linalg import Array, BoolArray
 from kofa.posterior import ViewPosterior
+from kofa.tables import import_pandas
 
 _OFF = 1e-2  # share of the largest λ below which a feature is off
 _CHANCE = 0.05  # that any column without signal is taken to have some
@@ -20,13 +21,7 @@ _CHANCE = 0.05  # that any column without signal is taken to have some
 
 def frame(columns: Mapping[str, Any]) -> Any:
     """A DataFrame."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            "Tables need pandas: install it with pip install 'kofa[pandas]'."
-        ) from error
-    return pd.DataFrame(dict(columns))
+    return import_pandas().DataFrame(dict(columns))
 
 
 # ---------------------------------------------------------------- samples

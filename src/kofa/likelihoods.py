@@ -462,7 +462,8 @@ class Poisson(Likelihood):
         largest = rates.max(axis=-1)
         low = np.full(mean.shape, -1.0)  # P(t ≤ low) < p ≤ P(t ≤ high)
         high = np.ceil(largest - ndtri(min(p, 1 - p)) * np.sqrt(largest) * 2.0 + 20.0)
-        while (high - low > 1.0).any():
+        # Whole numbers beyond 2^53 are further apart than one.
+        while (high - low > np.maximum(1.0, np.spacing(high))).any():
             middle = np.floor(0.5 * (low + high))
             over_eta = pdtr(middle[..., None], rates) @ weights
             over_gamma, width = self._below(middle, mean, np.sqrt(variance))

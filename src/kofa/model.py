@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from kofa import inference, inspection
+from kofa import codec, inference, inspection, omics
 from kofa.calibration import sharpness
+from kofa.checkpoint import Checkpoint, fingerprint
 from kofa.encoding import (
     FittedView,
     fit_views,
@@ -26,7 +28,7 @@ from kofa.encoding import (
 )
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError
-from kofa.inference import Callback, Iteration, Progress, Role, Settings
+from kofa.inference import Callback, Iteration, Journal, Progress, Role, Settings
 from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array, BoolArray
@@ -35,8 +37,10 @@ from kofa.posterior import State, ViewPosterior
 from kofa.prediction import Prediction
 from kofa.published import ROUNDS
 from kofa.study import Study, rows_seen
-from kofa.tables import Samples, align, decoded, labelled, read_data, restored
+from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored
 from kofa.views import View, check_outputs, check_views
+
+Data = Any  # a dict of name → table, or a MuData or AnnData
 
 
 class FactorModel(BaseEstimator):  # type: ignore[misc]
@@ -69,6 +73,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         Seed of everything random; None is a fixed seed, so that a fit can be repeated.
     callback : callable or None
         Called with a `kofa.Iteration` after each iteration; stop early by returning True.
+    checkpoint : path or None
+        A file in which a long fit keeps where it stands; ``fit(data, resume=True)`` continues
+        from it, to the same result.
+    checkpoint_every : float
+        Seconds between two writings of it, at least.
     progress : bool
         Show a progress bar (needs the extra ``kofa[progress]``).
 
@@ -113,6 +122,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         tol: float | None = None,
         random_state: Any = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 30.0,
         progress: bool = False,
     ) -> None:
         self.views = views
@@ -123,43 +134,82 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         self.tol = tol
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.progress = progress
 
     # ------------------------------------------------------------ fit
 
-    def fit(self, data: Mapping[str, Any], y: None = None) -> Self:  # noqa: ARG002
-        """Fit to a dict of name → table (arrays by position, DataFrames by index)."""
-        self._fit(data)
+    def fit(
+        self,
+        data: Data,
+        y: None = None,  # noqa: ARG002
+        *,
+        resume: bool = False,
+    ) -> Self:
+        """Fit to a dict of name → table (arrays by position, DataFrames by index).
+
+        A MuData or AnnData is taken instead of a dict here and in all other methods: see
+        `kofa.omics.from_mudata`. This one, and `fit_transform`, also write what they found into
+        it: the factors to ``.obsm["X_kofa"]``, the weights to ``.varm["kofa"]`` of each modality,
+        and a summary to ``.uns["kofa"]``.
+
+        With ``resume`` a fit that was broken off continues from its `checkpoint`, if there is one.
+        """
+        found = self._fit(data, resume)
+        if omics.is_omics(data):
+            omics.annotate(data, self, self._factors(*found))
         return self
 
-    def fit_transform(self, data: Mapping[str, Any], y: None = None) -> Any:  # noqa: ARG002
+    def fit_transform(self, data: Data, y: None = None) -> Any:  # noqa: ARG002
         """Fit, and return the factors of the samples as `transform` would."""
-        samples, seen, engine = self._fit(data)
+        factors = self._factors(*self._fit(data))
+        if omics.is_omics(data):
+            omics.annotate(data, self, factors)
+        return factors
+
+    def _factors(self, samples: Samples, seen: BoolArray, engine: InMemory) -> Any:
+        """The factors of the samples of the fit."""
         Z = np.zeros((samples.n, self.n_factors_))
         Z[seen] = engine.settle(self.posterior_)
-        return labelled(Z, samples.names, self.factor_names_)
+        return labelled(Z, samples, self.factor_names_)
 
-    def _fit(self, data: Mapping[str, Any]) -> tuple[Samples, BoolArray, InMemory]:
+    def _fit(self, data: Data, resume: bool = False) -> tuple[Samples, BoolArray, InMemory]:
         """Fit; return the samples, which of them say something, and where these live."""
+        data = omics.tables(data, self.views)
         views = self._declared(data)
         rng = _generator(self.random_state)
         study = Study.read(views, data, self.outputs)
-        fitted = fit_views(study, rng)
         samples = study.samples
         # Samples without any observation say nothing: they get the prior.
         seen: BoolArray = np.any(
             [rows_seen(samples.spread(table)) for table in study.tables.values()], axis=0
         )
-        engine, run, treated = self._infer(study, fitted, seen, rng)
-        for _ in range(ROUNDS if learns_by_reconstruction(study) else 0):
-            fitted = with_reconstructed_relevance(study, fitted, run.state, engine.Z, seen)
-            engine, run, treated = self._infer(study, fitted, seen, rng)
-        if any(view.sparse == "ard" for view in study.views.values()):
-            fitted = with_ard_landmarks(study, fitted, run.state)
-            engine, run, treated = self._infer(study, fitted, seen, rng)
+        with self._journal(study, rng, resume) as journal:
+            fitted = journal.once(partial(fit_views, study, rng), rng)
+            infer = partial(self._infer, study, seen=seen, rng=rng, journal=journal)
+            engine, run, treated = infer(fitted)
+            for _ in range(ROUNDS if learns_by_reconstruction(study) else 0):
+                fitted = with_reconstructed_relevance(study, fitted, run.state, engine.Z, seen)
+                engine, run, treated = infer(fitted)
+            if any(view.sparse == "ard" for view in study.views.values()):
+                fitted = with_ard_landmarks(study, fitted, run.state)
+                engine, run, treated = infer(fitted)
         fitted = _with_energies(fitted, run.state, treated)
         self._remember(_calibrated(fitted, engine.rows, run.state), run)
         return samples, seen, engine
+
+    def _journal(self, study: Study, rng: np.random.Generator, resume: bool) -> Journal:
+        """Who remembers where the fit stands."""
+        if self.checkpoint is None:
+            if resume:
+                raise DeclarationError("Expected checkpoint to name the file to resume from.")
+            return Journal()
+        aside = ("callback", "progress", "checkpoint", "checkpoint_every", "random_state")
+        settings = {k: v for k, v in self.get_params(deep=False).items() if k not in aside}
+        key = fingerprint(settings, rng.bit_generator.state, dict(study.tables))
+        begin = Checkpoint.read if resume else Checkpoint
+        return begin(self.checkpoint, float(self.checkpoint_every), key)
 
     def _remember(self, fitted: dict[str, FittedView], run: inference.Run) -> None:
         self.views_ = fitted
@@ -191,6 +241,16 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         number = isinstance(self.tol, int | float | np.number) and self.tol >= 0
         if self.tol is not None and not number:
             raise DeclarationError(f"Expected tol to be a number of at least 0, got {self.tol!r}.")
+        every = self.checkpoint_every
+        if not (isinstance(every, int | float | np.number) and every >= 0):
+            raise DeclarationError(
+                f"Expected checkpoint_every to be a number of seconds, at least 0, got {every!r}."
+            )
+        named = isinstance(self.checkpoint, str | PathLike)
+        if self.checkpoint is not None and not named:
+            raise DeclarationError(
+                f"Expected checkpoint to be a path or None but got {self.checkpoint!r}."
+            )
         if self.callback is not None and not callable(self.callback):
             raise DeclarationError(f"Expected a callable callback but got {self.callback!r}.")
         views = check_views(self.views, data)
@@ -201,8 +261,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         self,
         study: Study,
         fitted: Mapping[str, FittedView],
+        *,
         seen: BoolArray,
         rng: np.random.Generator,
+        journal: Journal,
     ) -> tuple[InMemory, inference.Run, list[Role]]:
         """Encode the samples that say something, and find their factors."""
         observed = [
@@ -226,7 +288,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 bar.show(iteration)
                 return bool(self.callback is not None and self.callback(iteration))
 
-            run = inference.best_of(engine, treated, settings, int(self.n_init), rng, notify)
+            n_init = int(self.n_init)
+            run = inference.best_of(engine, treated, settings, n_init, rng, notify, journal)
         return engine, run, treated
 
     def _warn_unless_converged(self, run: inference.Run) -> None:
@@ -242,7 +305,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------ use
 
-    def transform(self, data: Mapping[str, Any], return_cov: bool = False) -> Any:
+    def transform(self, data: Data, return_cov: bool = False) -> Any:
         """Factors of new samples from any subset of the views.
 
         Returns
@@ -258,10 +321,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             Z[where] = q.mean
             if covariance is not None:
                 covariance[where] = q.covariance[q.patterns.label]
-        factors = labelled(Z, given.samples.names, self.factor_names_)
+        factors = labelled(Z, given.samples, self.factor_names_)
         return factors if covariance is None else (factors, covariance)
 
-    def predict(self, data: Mapping[str, Any], view: str, return_std: bool = False) -> Any:
+    def predict(self, data: Data, view: str, return_std: bool = False) -> Any:
         """A view of new samples from any of the others, in the user's units.
 
         Real, positive and count views give the mean; a binary view gives zeros and ones, a
@@ -275,7 +338,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """
         return self._predict(self._others(data, view), view, return_std)
 
-    def predict_proba(self, data: Mapping[str, Any], view: str) -> Any:
+    def predict_proba(self, data: Data, view: str) -> Any:
         """Probabilities of a binary or categorical view of new samples from any other views.
 
         All uncertainty of z and w is integrated out.
@@ -287,9 +350,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """
         return self._proba(self._others(data, view), view)
 
-    def predict_quantiles(
-        self, data: Mapping[str, Any], view: str, quantiles: Sequence[float]
-    ) -> list[Any]:
+    def predict_quantiles(self, data: Data, view: str, quantiles: Sequence[float]) -> list[Any]:
         """Values that a view of new samples does not exceed with the given probabilities.
 
         Returns one array or DataFrame (n, D) for each quantile, so that
@@ -303,11 +364,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         given, fitted = self._others(data, view), self.views_[view]
         with _explained(view, fitted, "quantiles"):
             tables = given.of_view(view, *(partial(fitted.layer.quantile, p=p) for p in wanted))
-        return [labelled(table, given.samples.names, fitted.outputs) for table in tables]
+        return [labelled(table, given.samples, fitted.outputs) for table in tables]
 
     def reconstruct(
         self,
-        data: Mapping[str, Any],
+        data: Data,
         view: str | None = None,
         return_std: bool = False,
         proba: bool = False,
@@ -339,9 +400,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         if isinstance(fitted.layer, Gaussian):
             mean = fitted.layer.scaling.decode_std(mean.T).T
         rows = None if fitted.inputs is None else fitted.outputs
-        return labelled(mean, rows, self.factor_names_)
+        return named(mean, rows, self.factor_names_)
 
-    def impute(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def impute(self, data: Data) -> dict[str, Any]:
         """The tables with their holes filled, for all samples of all tables.
 
         Observed values are returned as they are, in the types they came in where these can hold
@@ -355,17 +416,17 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             if fitted.likelihood is not None and holes.any():
                 (prediction,) = given.of_view(name, fitted.likelihood.fill)
                 values[holes] = prediction[holes]
-            filled[fitted.source] = restored(values, table, given.samples.names)
+            filled[fitted.source] = restored(values, table, given.samples)
         return filled
 
-    def score(self, data: Mapping[str, Any], y: None = None) -> float:  # noqa: ARG002
+    def score(self, data: Data, y: None = None) -> float:  # noqa: ARG002
         """Mean over samples of a lower bound on the log-density of what is observed of them."""
         scores = self.score_samples(data)
         if not len(scores):
             raise DataError("Expected at least one sample to score but got none.")
         return float(scores.mean())
 
-    def score_samples(self, data: Mapping[str, Any]) -> Array:
+    def score_samples(self, data: Data) -> Array:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
         return self._given(data).scores()
 
@@ -405,7 +466,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """Names (or positions) of the features of a view that matter, in the order of the columns.
 
         The `top` most relevant, or those with a relevance of at least `threshold`; by default all
-        that were not switched off: λ above a thousandth of the largest, or columns with more
+        that were not switched off: λ above a hundredth of the largest, or columns with more
         signal than chance gives the largest of as many without.
 
         Examples
@@ -442,6 +503,51 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         state = dict(zip(self.views_, self.posterior_, strict=True))
         return inspection.kernel_weights(self.views_, state, output)
 
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, from which `kofa.load` reads it back to the last bit.
+
+        The file holds no code and is never half-written. Neither `callback` and `checkpoint` nor a
+        `random_state` other than a seed are kept; kernels of your own cannot be.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> x = np.random.default_rng(0).normal(size=(50, 3))
+        >>> model = kofa.FactorModel().fit({"x": x})
+        >>> path = Path(mkdtemp(), "model.kofa")
+        >>> model.save(path)
+        >>> bool((kofa.load(path).transform({"x": x}) == model.transform({"x": x})).all())
+        True
+        """
+        check_is_fitted(self)
+        codec.check_savable(self.views_)
+        held = {
+            "parameters": self._saved_parameters(),
+            "views": self.views_,
+            "posterior": self.posterior_,
+            "converged": bool(self.converged_),
+            "path": codec.path_of(self.lower_bounds_, self.lower_bound_terms_),
+        }
+        about = {
+            "views": {name: repr(view) for name, view in (self.views or {}).items()},
+            "outputs": [name for name, view in self.views_.items() if view.role.output],
+            "n_factors": self.n_factors_,
+        }
+        codec.write(path, "model", held, about)
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        saved: dict[str, Any] = self.get_params(deep=False)
+        saved |= {"callback": None, "checkpoint": None}
+        if not isinstance(self.random_state, int | np.integer):
+            saved["random_state"] = None
+        saved["views"] = None if self.views is None else dict(self.views)
+        saved["outputs"] = None if self.outputs is None else list(self.outputs)
+        return saved
+
     # ------------------------------------------------------------ machinery of use
 
     def _fitted(self, view: str) -> FittedView:
@@ -467,6 +573,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """The model applied to data."""
         check_is_fitted(self)
         declared = dict.fromkeys(view.source for view in self.views_.values())
+        data = omics.tables(data, declared, whole=False)
         given = read_data(data, declared, labels=self.classes_)
         tables = {
             name: view.check(replace(given[view.source], name=name))
@@ -480,7 +587,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self._check_view(view)
         source, others = self.views_[view].source, data
-        if isinstance(data, Mapping):
+        if omics.is_omics(data):  # of which only the others are read
+            sources = dict.fromkeys(fitted.source for fitted in self.views_.values())
+            others = omics.tables(data, {n: None for n in sources if n != source}, whole=False)
+        elif isinstance(data, Mapping):
             others = {name: table for name, table in data.items() if name != source}
         if isinstance(others, dict) and not others:
             raise DataError(
@@ -493,17 +603,43 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         fitted = self.views_[view]
         with _explained(view, fitted, "probabilities"):
             (p,) = given.of_view(view, fitted.layer.probability)
-        return labelled(p, given.samples.names, fitted.outputs)
+        return labelled(p, given.samples, fitted.outputs)
 
     def _predict(self, given: Prediction, view: str, return_std: bool) -> Any:
-        fitted, names = self.views_[view], given.samples.names
+        fitted, samples = self.views_[view], given.samples
         if not return_std:
             by_mean = fitted.layer.predicts_by_mean
             (values,) = given.of_view(view, fitted.layer.predict, by_mean=by_mean)
-            return decoded(values, fitted, names)
+            return decoded(values, fitted, samples)
         with _explained(view, fitted, "standard deviation"):
             mean, std = given.of_view(view, fitted.layer.predict, fitted.layer.std)
-        return labelled(mean, names, fitted.outputs), labelled(std, names, fitted.outputs)
+        return labelled(mean, samples, fitted.outputs), labelled(std, samples, fitted.outputs)
+
+
+def load(path: str | PathLike[str]) -> FactorModel:
+    """Read a model that `FactorModel.save` wrote; it predicts to the last bit what it did.
+
+    Nothing in the file is run or unpickled, so that a stranger's file can do no harm: what is not
+    a whole and sound model of kofa is refused with a `kofa.FileError`.
+
+    Examples
+    --------
+    >>> import numpy as np, kofa
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp(), "model.kofa")
+    >>> x = np.random.default_rng(0).normal(size=(50, 3))
+    >>> kofa.FactorModel(random_state=7).fit({"x": x}).save(path)
+    >>> kofa.load(path)
+    FactorModel(random_state=7)
+    """
+    held = codec.read(path, "model")
+    with codec.naming(path):
+        parameters, fitted, run = codec.parts_of_model(held, FactorModel.__init__)
+        model = FactorModel(**parameters)
+        model._declared(fitted)
+    model._remember(fitted, run)
+    return model
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +24,8 @@ class Table:
     samples: Any = None  # pandas Index, or None for samples known by position
     columns: tuple[Hashable, ...] | None = None
     dtypes: tuple[Any, ...] = ()  # of the caller's columns, one for all of an array; a Python
-    # type where objects are all of it
+    # type where objects are all of it; for polars what NumPy would have
+    schema: tuple[Any, ...] | None = None  # of the caller's columns where they are of polars
     classes: Any = None  # labels that the values 0, 1, … stand for, as an array
 
     def label(self, column: int) -> str:
@@ -43,31 +45,92 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
     """
     if hasattr(data, "toarray"):
         raise DataError(f"View {name!r}: sparse matrices are not supported; pass .toarray().")
-    samples, names = None, None
-    if hasattr(data, "iloc"):  # pandas
-        frame = data.to_frame() if data.ndim == 1 else data
-        samples, names = frame.index, tuple(frame.columns)
-        _check_unique(name, "sample", samples)
-        _check_unique(name, "column", frame.columns)
-        columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
-        dtypes = tuple(_dtype(column) for column in columns)
-        n, numeric = len(frame), None
+    if _is_polars(data):
+        table, columns = _open_polars(name, data, labels)
+    elif hasattr(data, "iloc"):
+        table, columns = _open_pandas(name, data, labels)
     else:
-        raw = _as_array(name, data, labels)
-        if raw.ndim == 1:
-            raw = raw[:, None]
-        if raw.ndim != 2:
-            raise DataError(f"View {name!r}: expected a table (2-D) but got {raw.ndim}-D data.")
-        columns, dtypes, n = list(raw.T), (_dtype(raw.ravel()),), len(raw)
-        numeric = raw.astype(float) if raw.dtype.kind in "fiub" else None
-    if not columns:
-        raise DataError(f"View {name!r}: expected at least one column but got none.")
-    table = Table(name, np.empty((n, 0)), samples, names, dtypes)
+        table, columns = _open_array(name, data, labels)
     if labels:
         return _label_table(table, columns)
-    table = replace(table, values=_floats(name, columns, names) if numeric is None else numeric)
+    if not table.values.shape[1]:
+        table = replace(table, values=_floats(name, columns, table.columns))
     _check_finite(table)
     return table
+
+
+# Each way in gives a table with its values where all are numbers, else with none and the columns.
+
+
+def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
+    raw = _as_array(name, data, labels)
+    if raw.ndim == 1:
+        raw = raw[:, None]
+    if raw.ndim != 2:
+        raise DataError(f"View {name!r}: expected a table (2-D) but got {raw.ndim}-D data.")
+    table = Table(name, np.empty((len(raw), 0)), dtypes=(_dtype(raw.ravel()),))
+    if _is_numeric(raw.dtype) and not labels:
+        return replace(table, values=raw.astype(float, order="C")), []
+    return table, list(raw.T)
+
+
+def _open_pandas(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
+    frame = data.to_frame() if data.ndim == 1 else data
+    _check_unique(name, "sample", frame.index)
+    _check_unique(name, "column", frame.columns)
+    table = Table(name, np.empty((len(frame), 0)), frame.index, tuple(frame.columns))
+    if all(map(_is_numeric, frame.dtypes)) and not labels:
+        # In memory as an array would be, for the same sums to the last digit.
+        values = np.array(frame.to_numpy(dtype=float), order="C")
+        return replace(table, values=values, dtypes=tuple(frame.dtypes)), []
+    columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
+    return replace(table, dtypes=tuple(_dtype(column) for column in columns)), columns
+
+
+def _is_numeric(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "fiub"
+
+
+def _is_polars(data: Any) -> bool:
+    polars = sys.modules.get("polars")  # who passes its tables has loaded it
+    return polars is not None and isinstance(
+        data, polars.DataFrame | polars.Series | polars.LazyFrame
+    )
+
+
+def _open_polars(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
+    import polars as pl
+
+    if isinstance(data, pl.LazyFrame):
+        raise DataError(
+            f"View {name!r}: expected a DataFrame but got a LazyFrame; pass .collect()."
+        )
+    frame = data.to_frame() if isinstance(data, pl.Series) else data
+    series = frame.get_columns()
+    columns = [_objects(s.to_list()) if labels else _polars_numbers(s) for s in series]
+    dtypes = tuple(_numpy_dtype(s.dtype) for s in series)
+    none = np.empty((len(frame), 0))
+    return Table(name, none, None, tuple(frame.columns), dtypes, tuple(frame.dtypes)), columns
+
+
+def _polars_numbers(series: Any) -> Any:
+    """Floats, null as NaN; objects where the column holds something else than numbers."""
+    import polars as pl
+
+    if series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
+        return series.cast(pl.Float64).to_numpy()
+    return _objects(series.to_list())
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The NumPy dtype that comes nearest to one of polars."""
+    import polars as pl
+
+    if dtype.is_integer():
+        return np.dtype(np.int64)
+    if dtype == pl.Boolean:
+        return np.dtype(bool)
+    return np.dtype(float if dtype.is_numeric() else object)
 
 
 def _dtype(column: Any) -> Any:
@@ -89,7 +152,7 @@ def _label_table(table: Table, columns: Sequence[Any]) -> Table:
         seen = {label: None for label in labels if not _is_missing(label)}  # keeps the order
     except TypeError:
         raise DataError(f"View {table.name!r}: expected labels such as words or numbers.") from None
-    declared = getattr(columns[0].dtype, "categories", None)
+    declared = _declared_classes(columns[0].dtype if table.schema is None else table.schema[0])
     known = _sorted_if_possible(list(seen)) if declared is None else declared
     classes = [label for label in known if label in seen]
     code = {label: float(i) for i, label in enumerate(classes)}
@@ -99,6 +162,13 @@ def _label_table(table: Table, columns: Sequence[Any]) -> Table:
         values=np.array(values, dtype=float)[:, None],
         classes=_label_array(classes, words=columns[0].dtype.kind == "U"),
     )
+
+
+def _declared_classes(dtype: Any) -> list[Any] | None:
+    """The classes of a pandas category or a polars Enum, in their order."""
+    # A polars Categorical has the categories of the whole program, as they came.
+    enumerates = type(dtype).__name__ in ("CategoricalDtype", "Enum")
+    return list(dtype.categories) if enumerates else None
 
 
 def _sorted_if_possible(labels: list[Any]) -> list[Any]:
@@ -113,8 +183,14 @@ def _label_array(classes: Sequence[Any], words: bool) -> Any:
     kinds = {type(label) for label in classes}
     if words or (len(kinds) == 1 and issubclass(next(iter(kinds)), int | float)):
         return np.array(classes)
-    array = np.empty(len(classes), dtype=object)
-    array[:] = classes
+    return _objects(classes)
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    """A one-dimensional array of Python objects, whatever they are."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
     return array
 
 
@@ -143,6 +219,8 @@ def _check_unique(name: str, what: str, index: Any) -> None:
 
 def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None) -> Array:
     """Columns of any dtype side by side as floats, missing as NaN."""
+    if not columns:
+        raise DataError(f"View {name!r}: expected at least one column but got none.")
     read = []
     for j, column in enumerate(columns):
         bad = _first_other_than_numbers(column)
@@ -151,12 +229,13 @@ def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None)
                 f"View {name!r}, {column_label(names, j)}: expected real numbers but got {bad!r}; "
                 f"encode or drop the column, or declare labels as kofa.Categorical()."
             )
-        if hasattr(column, "to_numpy"):
+        if _is_numeric(column.dtype):
+            read.append(np.asarray(column, dtype=float))
+        elif hasattr(column, "to_numpy"):
             read.append(column.to_numpy(dtype=float, na_value=np.nan))
         else:
             read.append(np.array([np.nan if _is_missing(v) else v for v in column], dtype=float))
-    n = len(columns[0]) if len(columns) else 0
-    return np.column_stack(read) if read else np.empty((n, 0))
+    return np.column_stack(read)
 
 
 def _first_other_than_numbers(column: Any) -> Any:
@@ -208,6 +287,7 @@ class Samples:
     n: int
     names: Any  # pandas Index, or None
     position: dict[str, IntArray]  # of each row of each table among the samples
+    polars: bool = False  # whether results are tables of polars: some came in, and none of pandas
 
     def spread(self, table: Table) -> Array:
         """The table's values for all samples (n, D), NaN where it lacks one."""
@@ -250,7 +330,8 @@ def align(tables: Mapping[str, Table]) -> Samples:
     if len(named) < len(tables) or same:
         _check_lengths(tables, same)
         n = len(next(iter(tables.values())).values)
-        return Samples(n, first, dict.fromkeys(tables, np.arange(n)))
+        polars = not named and any(t.schema is not None for t in tables.values())
+        return Samples(n, first, dict.fromkeys(tables, np.arange(n)), polars)
     _check_overlap(named)
     union = first.append([t.samples for t in named.values()]).unique()
     return Samples(len(union), union, {n: union.get_indexer(t.samples) for n, t in named.items()})
@@ -289,45 +370,68 @@ def _check_lengths(tables: Mapping[str, Table], same: bool) -> None:
 # ---------------------------------------------------------------- back to the user
 
 
-def labelled(values: Array, samples: Any, columns: Sequence[Hashable] | None) -> Any:
-    """A DataFrame where the samples came with names, else the array itself."""
-    if samples is None:
+def named(values: Array, rows: Any, columns: Sequence[Hashable] | None) -> Any:
+    """A DataFrame where the rows have names, else the array itself."""
+    if rows is None:
         return values
-    import pandas as pd  # the caller passed DataFrames, so it is there
+    pd = import_pandas()
+    header = None if columns is None else pd.Index(list(columns))
+    return pd.DataFrame(
+        values, index=rows if hasattr(rows, "dtype") else list(rows), columns=header
+    )
 
-    return pd.DataFrame(values, index=samples, columns=None if columns is None else list(columns))
+
+def labelled(values: Array, samples: Samples, columns: Sequence[Hashable] | None) -> Any:
+    """A row for each sample: in a DataFrame as they came in one, else the array itself."""
+    if not samples.polars:
+        return named(values, samples.names, columns)
+    import polars as pl
+
+    return pl.DataFrame(values, schema=_polars_names(columns, values.shape[1]), orient="row")
 
 
-def decoded(values: Array, view: Any, samples: Any) -> Any:
-    """Numbers as a table; numbers of classes as labels, in a Series where samples have names."""
+def decoded(values: Array, view: Any, samples: Samples) -> Any:
+    """Numbers as a table; numbers of classes as labels, in a Series as the samples came in one."""
     if view.classes is None:
         return labelled(values, samples, view.outputs)
     labels = view.classes[values[:, 0].astype(np.intp)]
-    if samples is None:
+    if samples.polars:
+        return _polars_series(_polars_names(view.inputs, 1)[0], labels)
+    if samples.names is None:
         return labels
-    import pandas as pd
-
     name = None if view.inputs is None else view.inputs[0]
-    return _typed(pd.Series(labels, index=samples, name=name), view.dtype)
+    return _typed(import_pandas().Series(labels, index=samples.names, name=name), view.dtype)
 
 
-def restored(values: Array, table: Table, samples: Any) -> Any:
+def restored(values: Array, table: Table, samples: Samples) -> Any:
     """Completed values in the shape and, where these can hold them, the types of a table."""
     columns: list[Any] = list(values.T)
     if table.classes is not None:
         columns = [table.classes[values[:, 0].astype(np.intp)]]
-    if samples is None:
+    if samples.polars:
+        return _polars_table(columns, table)
+    if samples.names is None:
         return _typed(np.column_stack(columns), table.dtypes[0])
-    import pandas as pd
-
+    pd = import_pandas()
     names = range(len(columns)) if table.columns is None else table.columns
     dtypes = table.dtypes if len(table.dtypes) == len(columns) else table.dtypes * len(columns)
     return pd.DataFrame(
         {
-            name: _typed(pd.Series(column, index=samples), dtype)
+            name: _typed(pd.Series(column, index=samples.names), dtype)
             for name, column, dtype in zip(names, columns, dtypes, strict=True)
         }
     )
+
+
+def import_pandas() -> Any:
+    """The module, or how to get it."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            "Tables need pandas: install it with pip install 'kofa[pandas]'."
+        ) from error
+    return pd
 
 
 def _typed(values: Any, dtype: Any) -> Any:
@@ -343,3 +447,43 @@ def _typed(values: Any, dtype: Any) -> Any:
         return values.astype(dtype)
     except (TypeError, ValueError):
         return values
+
+
+def _polars_names(columns: Sequence[Hashable] | None, n: int) -> list[str]:
+    """Names as polars wants them: words."""
+    return [f"column_{j}" for j in range(n)] if columns is None else [str(c) for c in columns]
+
+
+def _polars_table(columns: Sequence[Any], table: Table) -> Any:
+    import polars as pl
+
+    names = _polars_names(table.columns, len(columns))
+    if table.schema is None:  # an array among tables of polars
+        typed = [_typed(column, table.dtypes[0]) for column in columns]
+        return pl.DataFrame([_polars_series(n, c) for n, c in zip(names, typed, strict=True)])
+    given = zip(names, columns, table.schema, strict=True)
+    return pl.DataFrame([_polars_typed(_polars_series(n, c), dtype) for n, c, dtype in given])
+
+
+def _polars_series(name: str, values: Any) -> Any:
+    import polars as pl
+
+    if values.dtype.kind in "fiub":
+        return pl.Series(name, values)
+    try:
+        return pl.Series(name, values.tolist())
+    except TypeError:  # labels of several types
+        return pl.Series(name, values.tolist(), dtype=pl.Object)
+
+
+def _polars_typed(series: Any, dtype: Any) -> Any:
+    """A Series in a type, unless it cannot hold the values as they are; missing is null."""
+    import polars as pl
+
+    if series.dtype != pl.Float64:
+        return series.cast(dtype)
+    series = series.fill_nan(None)
+    if dtype.is_float():
+        return series.cast(dtype)
+    typed = series.cast(dtype, strict=False)  # fills between whole numbers become other numbers
+    return typed if typed.cast(pl.Float64).equals(series) else series

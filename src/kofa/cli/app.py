@@ -1,0 +1,501 @@
+"""The commands. What they do is in `steps`, imported only when one runs."""
+
+from __future__ import annotations
+
+import json as jsons
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from kofa.cli import UsageError
+from kofa.cli.display import Screen
+from kofa.errors import KofaError
+
+if TYPE_CHECKING:
+    from kofa.cli.study import Source
+    from kofa.model import FactorModel
+
+
+class Commands(TyperGroup):
+    """All commands, with errors in one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        screen = Screen()
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            screen.error(str(error))
+            raise typer.Exit(2) from None
+        except BrokenPipeError:
+            raise
+        except (KofaError, OSError, ImportError) as error:
+            if ctx.meta.get("kofa.debug"):
+                raise
+            screen.error(_in_words(error))
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt as error:
+            screen.note(f"\n{str(error) or 'stopped; nothing was written'}")
+            raise typer.Exit(130) from None
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, KofaError):
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return in_options(str(error))
+
+
+def in_options(message: str) -> str:
+    """A message of the library with the words of the command line.
+
+    >>> in_options("declare the view as kofa.Real(), or use return_std.")
+    'declare the view as kind real, or use --std.'
+    """
+    words = {"return_std": "--std", "predict_quantiles": "--quantiles", "predict_proba": "--proba"}
+    for word, option in words.items():
+        message = message.replace(word, option)
+    return re.sub(r"kofa\.([A-Z][a-z]+)\(\)", lambda kind: f"kind {kind[1].lower()}", message)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _debug(ctx: typer.Context, value: bool) -> bool:
+    ctx.meta["kofa.debug"] = value
+    return value
+
+
+def _version(value: bool) -> None:
+    if value:
+        from kofa import __version__
+
+        typer.echo(f"kofa {__version__}")
+        raise typer.Exit
+
+
+READING, LONG, MODEL = "Reading tables given by --view", "Long fits", "The model"
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")]
+Debug = Annotated[
+    bool, typer.Option("--debug", callback=_debug, help="Show where in the code an error arose.")
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model from kofa fit.")]
+Views = Annotated[
+    list[str] | None,
+    typer.Option("--view", "-v", metavar="NAME=FILE", help="A table for a view; repeat for more."),
+]
+Study = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="STUDY", help="Read tables as this study.toml says; its files by default."
+    ),
+]
+To = Annotated[
+    str, typer.Option("--to", "-o", metavar="FILE", help="CSV, TSV or Parquet; - is stdout.")
+]
+Index = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        rich_help_panel=READING,
+        help="Column of sample ids: name or position from 0; default the first.",
+    ),
+]
+Sep = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MARK", rich_help_panel=READING, help="Separator of text files, such as ';' or tab."
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MARK", rich_help_panel=READING, help="Decimal mark of text files, '.' or ','."
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MARK", rich_help_panel=READING, help="What else stands for missing; repeat."
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", rich_help_panel=READING, help="Of text files, such as latin-1."),
+]
+
+
+def _shared(
+    index: str | None,
+    sep: str | None,
+    decimal: str | None,
+    missing: list[str] | None,
+    encoding: str | None,
+) -> dict[str, Any]:
+    """Options of reading that hold for all --view."""
+    place: Any = index
+    if index is not None and index.lstrip("-").isdigit():
+        place = int(index)
+    elif index is not None and index.lower() in ("false", "none"):
+        place = False
+    given = {
+        "index": place,
+        "sep": sep,
+        "decimal": decimal,
+        "missing": missing,
+        "encoding": encoding,
+    }
+    return {key: value for key, value in given.items() if value is not None and value != []}
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Bayesian factor analysis of several tables about the same samples.
+
+    Start with [bold]kofa demo[/], or with your own tables:
+
+      kofa init                           # writes study.toml; check it
+      kofa fit study.toml -o model.kofa
+      kofa predict model.kofa --view rna=new.csv --target stage
+    """
+
+
+@app.command()
+def fit(
+    to: Annotated[
+        Path, typer.Option("--to", "-o", metavar="MODEL", help="Where to write the model.")
+    ],
+    study: Annotated[
+        Path | None, typer.Argument(metavar="STUDY", help="A study.toml; see kofa init.")
+    ] = None,
+    view: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--view",
+            "-v",
+            metavar="NAME=FILE…",
+            help="A view without a study, or another file for one of the study; repeat for more.",
+        ),
+    ] = None,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=KERNEL", help="rbf, linear, laplacian, polynomial or bank."),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A view to be predicted from the others; repeat."),
+    ] = None,
+    factors: Annotated[
+        int | None,
+        typer.Option(metavar="N", rich_help_panel=MODEL, help="The most factors allowed."),
+    ] = None,
+    init: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", rich_help_panel=MODEL, help="Number of starts; the best is kept."
+        ),
+    ] = None,
+    max_iter: Annotated[
+        int | None,
+        typer.Option(metavar="N", rich_help_panel=MODEL, help="Most iterations of a start."),
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X", rich_help_panel=MODEL, help="Growth of the bound at which to stop."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", rich_help_panel=MODEL, help="Seed of everything random."),
+    ] = None,
+    index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=LONG,
+            help="Where to keep the state of the fit (default: MODEL.checkpoint).",
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="SECONDS", rich_help_panel=LONG, help="Seconds between writings."
+        ),
+    ] = 30.0,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", rich_help_panel=LONG, help="Continue a fit that was stopped."),
+    ] = False,
+    progress: Annotated[
+        bool,
+        typer.Option(
+            "--progress", rich_help_panel=LONG, help="Show progress also without a terminal."
+        ),
+    ] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Fit a model to tables and write it to a file.
+
+    With a study:
+
+      kofa fit study.toml -o model.kofa
+
+    Or without, each view as NAME=FILE[:COLUMNS][:KIND]:
+
+      kofa fit --view rna=rna.csv --view stage=clinical.csv:stage:categorical \\
+               --output stage --kernel rna=rbf -o model.kofa
+
+    COLUMNS are names or patterns such as gene*, with commas between them.
+    KIND is real, positive, binary, categorical or count; real by default.
+    Parts of a file: data.npz:ARRAY, cells.h5mu:MODALITY, cells.h5ad:LAYER.
+
+    Ctrl-C stops a fit; the same command with --resume goes on.
+    """
+    from kofa.cli import steps
+    from kofa.cli.study import quick_plan, read_study
+
+    if study is None and not view:
+        raise UsageError(
+            "Expected a study.toml, or views as --view NAME=FILE; kofa init writes one"
+        )
+    base = None if study is None else read_study(_table(study))
+    plan = quick_plan(
+        view or [], kernel or [], _shared(index, sep, decimal, missing, encoding), base
+    )
+    options: dict[str, Any] = {
+        "n_factors": factors,
+        "n_init": init,
+        "max_iter": max_iter,
+        "tol": tol,
+    }
+    options |= {"random_state": seed, "outputs": output or None}
+    plan.model.update({key: value for key, value in options.items() if value is not None})
+    steps.check_outputs(plan)
+    screen = Screen(quiet, progress)
+    with screen.warnings_in_a_line():
+        steps.fit(
+            plan, to, screen,
+            checkpoint=checkpoint, checkpoint_every=checkpoint_every, resume=resume,
+        )  # fmt: skip
+
+
+@app.command()
+def transform(
+    model: ModelFile,
+    view: Views = None,
+    study: Study = None,
+    to: To = "-",
+    index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Write the factors of samples, from any of the model's views.
+
+    kofa transform model.kofa --view rna=new.csv -o factors.csv
+    """
+    from kofa.cli import steps
+    from kofa.files import write_file
+
+    shared = _shared(index, sep, decimal, missing, encoding)
+    fitted, sources = _opened(model, view, study, shared)
+    steps.check_target(to, sources)
+    screen = Screen(quiet)
+    with screen.warnings_in_a_line(), steps.naming_files(sources):
+        factors = fitted.transform(steps.read_for(fitted, sources))
+    write_file(factors, to)
+    _written(screen, factors, to)
+
+
+@app.command()
+def predict(
+    model: ModelFile,
+    view: Views = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="The view to predict (default: the only output)."),
+    ] = None,
+    study: Study = None,
+    to: To = "-",
+    proba: Annotated[bool, typer.Option("--proba", help="Add probabilities.")] = False,
+    std: Annotated[bool, typer.Option("--std", help="Add standard deviations.")] = False,
+    quantiles: Annotated[
+        str | None, typer.Option(metavar="P,P", help="Add quantiles, such as .05,.95.")
+    ] = None,
+    index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Predict a view of samples from any of the others.
+
+    For example:
+
+      kofa predict model.kofa --view rna=new.csv --target stage --proba -o stage.csv
+
+      kofa predict model.kofa --view rna=new.csv --target dose --quantiles .05,.95
+
+    Added columns are named after those of the target: dose_std, dose_q0.05;
+    stage_late is the probability of the class late,
+    sick_p that of a one in the binary column sick.
+    """
+    from kofa.cli import steps
+    from kofa.files import write_file
+
+    shared = _shared(index, sep, decimal, missing, encoding)
+    wanted = steps.parse_quantiles(quantiles)
+    fitted, sources = _opened(model, view, study, shared)
+    goal = steps.pick_target(fitted, target, sources)
+    steps.check_target(to, sources)
+    screen = Screen(quiet)
+    with screen.warnings_in_a_line(), steps.naming_files(sources):
+        data = steps.read_for(fitted, sources)
+        found = steps.predictions(fitted, data, goal, proba=proba, std=std, quantiles=wanted)
+    write_file(found, to)
+    _written(screen, found, to)
+
+
+@app.command()
+def impute(
+    model: ModelFile,
+    to: Annotated[Path, typer.Option("--to", "-o", metavar="FOLDER", help="One file per view.")],
+    view: Views = None,
+    study: Study = None,
+    form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet.")] = "csv",
+    index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Fill the holes of tables. Every view gets the samples of all of them.
+
+    kofa impute model.kofa --view rna=rna.csv --view protein=protein.csv -o filled/
+    """
+    from kofa.cli import steps
+
+    if form not in ("csv", "tsv", "parquet"):
+        raise UsageError(f"--format {form}: expected csv, tsv or parquet")
+    fitted, sources = _opened(model, view, study, _shared(index, sep, decimal, missing, encoding))
+    files = steps.files_in(to, list(sources), form, sources)
+    screen = Screen(quiet)
+    with screen.warnings_in_a_line(), steps.naming_files(sources):
+        screen.show(*steps.impute(fitted, steps.read_for(fitted, sources), files))
+
+
+@app.command()
+def info(
+    model: ModelFile,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Show what a model file holds: views, kinds, kernels, factors, bound, versions."""
+    from kofa.cli import steps
+
+    if json:
+        typer.echo(jsons.dumps(steps.info(model), indent=2, default=str))
+    else:
+        Screen().show(*steps.show_info(model))
+
+
+@app.command()
+def demo(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Write the tables here instead, to try the commands.")
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Fit three tables about wines that ship with scikit-learn, and show what comes of it.
+
+    kofa demo           # shows a fit
+
+    kofa demo wine      # writes the tables and a study.toml into the new folder wine
+    """
+    from kofa.cli import demo as wine
+
+    screen = Screen(quiet)
+    with screen.warnings_in_a_line():
+        if folder is None:
+            wine.show(screen)
+            return
+        files = wine.write_files(folder)
+    screen.show(
+        f"{folder}: {', '.join(files)}\n\nNow try:\n\n"
+        f"  cd {folder}\n"
+        f"  kofa fit study.toml -o wine.kofa\n"
+        f"  kofa predict wine.kofa --view minerals=new_minerals.csv --view phenols=new_phenols.csv "
+        f"--proba"
+    )
+
+
+@app.command(name="init")
+def init_study(
+    folder: Annotated[Path, typer.Argument(help="Where the tables are.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Replace a study.toml.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Write a commented study.toml from the tables in a folder, guessing their kinds.
+
+    Looks at CSV, TSV, Parquet, npz, h5ad and h5mu files. Check the kinds before you fit.
+    """
+    from kofa.cli import steps
+
+    screen = Screen(quiet)
+    with screen.warnings_in_a_line():
+        screen.show(*steps.init(folder, force))
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def _table(study: Path) -> Path:
+    from kofa.cli import steps
+
+    return steps.checked_study(study)
+
+
+def _opened(
+    model: Path, views: list[str] | None, study: Path | None, shared: dict[str, Any]
+) -> tuple[FactorModel, dict[str, Source]]:
+    """The model, and where its tables are."""
+    from kofa.cli import steps
+
+    fitted = steps.load(model)
+    return fitted, steps.sources_for(fitted, views or [], study, shared)
+
+
+def _written(screen: Screen, frame: Any, to: str) -> None:
+    if to != "-":
+        screen.show(f"{to}: {len(frame)} samples, {frame.shape[1]} columns")
+    else:
+        sys.stdout.flush()

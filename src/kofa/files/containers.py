@@ -1,0 +1,170 @@
+"""Parquet, npz, h5ad and h5mu."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kofa.errors import FileError
+from kofa.files.options import Reading, index_name, listed, nearest, select
+
+
+def read_parquet(path: Path, reading: Reading) -> Any:
+    """A DataFrame of the columns that are wanted."""
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise _needs(path, "pyarrow", "parquet") from error
+    schema = parquet.read_schema(path)
+    index = _parquet_index(path, schema, reading)
+    names = [name for name in schema.names if name != index and not name.startswith("__index")]
+    wanted = names if reading.transpose else select(path, names, reading)
+    columns = wanted if index is None else [index, *wanted]
+    frame = parquet.read_table(path, columns=columns).to_pandas(ignore_metadata=True)
+    return frame if index is None else frame.set_index(index)
+
+
+def _parquet_index(path: Path, schema: Any, reading: Reading) -> str | None:
+    """The index that pandas left in the file, or the column that holds the ids."""
+    if reading.index is None:
+        declared = (schema.pandas_metadata or {}).get("index_columns", [])
+        named = [one for one in declared if isinstance(one, str)]
+        if named:
+            return named[0]
+    index = index_name(path, schema.names, reading)
+    if index is not None and str(schema.field(index).type) in ("float", "double", "halffloat"):
+        raise FileError(
+            f"{path}: there is no column of sample ids: {index!r} holds numbers with decimals; "
+            f"set index to the name of the column, or to false if there is none"
+        )
+    return index
+
+
+def read_npz(path: Path, reading: Reading) -> Any:
+    """One array of an npz file, with the names that other arrays give its rows and columns.
+
+    Names are in ``<array>_samples`` and ``<array>_columns``, or in ``samples`` and ``columns``.
+    """
+    import pandas as pd
+
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            name = _array_name(path, list(arrays), reading)
+            values = arrays[name]
+            samples, columns = (_names_for(arrays, name, what) for what in ("samples", "columns"))
+    except FileError:
+        raise
+    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+        if "allow_pickle" not in str(error):
+            raise FileError(f"{path}: not a readable npz file ({error})") from error
+        raise FileError(
+            f"{path}: an array holds Python objects, which are not read; save numbers or strings"
+        ) from None
+    values = values[:, None] if values.ndim == 1 else values
+    _check_shape(path, name, values, samples, columns)
+    if columns is None:
+        columns = [name] if values.shape[1] == 1 else [f"{name}{j}" for j in range(values.shape[1])]
+    frame = pd.DataFrame(values, index=samples, columns=list(map(str, columns)))
+    return frame if reading.transpose else frame[select(path, list(frame.columns), reading)]
+
+
+def array_names(names: Iterable[str]) -> list[str]:
+    """The arrays of an npz file that are data, not names of rows and columns."""
+    return [n for n in names if not n.endswith("samples") and not n.endswith("columns")]
+
+
+def _array_name(path: Path, names: list[str], reading: Reading) -> str:
+    data = array_names(names)
+    if reading.array is not None:
+        if reading.array not in names:
+            cure = nearest(reading.array, data) or f"; there are {listed(data)}"
+            raise FileError(f"{path}: there is no array {reading.array!r}{cure}")
+        return reading.array
+    if len(data) != 1:
+        found = f"arrays {listed(data)}" if data else "none"
+        raise FileError(f"{path}: expected one array but got {found}; name one of them with array")
+    return data[0]
+
+
+def _names_for(arrays: Any, name: str, what: str) -> list[str] | None:
+    found = next((key for key in (f"{name}_{what}", what) if key in arrays), None)
+    return None if found is None else [str(one) for one in arrays[found].ravel().tolist()]
+
+
+def _check_shape(path: Path, name: str, values: Any, samples: Any, columns: Any) -> None:
+    if values.ndim != 2:
+        raise FileError(
+            f"{path}: expected the array {name!r} to be a table but got {values.ndim}-D"
+        )
+    for names, size, what in (
+        (samples, values.shape[0], "rows"),
+        (columns, values.shape[1], "columns"),
+    ):
+        if names is not None and len(names) != size:
+            raise FileError(
+                f"{path}: the array {name!r} has {size} {what} but there are {len(names)} names "
+                f"for them"
+            )
+
+
+# ---------------------------------------------------------------- AnnData, MuData
+
+
+def read_annotated(path: Path, reading: Reading) -> Any:
+    """The matrix, a layer, or the table about the samples of an h5ad file or a modality."""
+    data = _modality(path, reading) if path.suffix.lower() == ".h5mu" else _anndata(path)
+    frame = _layer(path, data, reading)
+    frame.index, frame.columns = frame.index.astype(str), frame.columns.astype(str)
+    return frame[select(path, list(frame.columns), reading)]
+
+
+def _anndata(path: Path) -> Any:
+    try:
+        import anndata
+    except ImportError as error:
+        raise _needs(path, "anndata", "omics") from error
+    return anndata.read_h5ad(path)
+
+
+def _modality(path: Path, reading: Reading) -> Any:
+    try:
+        import mudata
+    except ImportError as error:
+        raise _needs(path, "mudata", "omics") from error
+    data = mudata.read_h5mu(path)
+    names = list(data.mod)
+    if reading.modality is None and reading.layer == "obs":
+        return data
+    if reading.modality is None:
+        if len(names) != 1:
+            raise FileError(f"{path}: name one of the modalities {listed(names)} with modality")
+        return data.mod[names[0]]
+    if reading.modality not in names:
+        cure = nearest(reading.modality, names) or f"; there are {listed(names)}"
+        raise FileError(f"{path}: there is no modality {reading.modality!r}{cure}")
+    return data.mod[reading.modality]
+
+
+def _layer(path: Path, data: Any, reading: Reading) -> Any:
+    import pandas as pd
+
+    layers = list(getattr(data, "layers", ()))
+    if reading.layer == "obs" and "obs" not in layers:
+        return data.obs.copy()
+    if reading.layer is not None and reading.layer not in layers:
+        known = [*layers, "obs"]
+        cure = nearest(reading.layer, known) or f"; there are {listed(known)}"
+        raise FileError(f"{path}: there is no layer {reading.layer!r}{cure}")
+    values = data.X if reading.layer is None else data.layers[reading.layer]
+    if values is None:
+        raise FileError(f"{path}: there is no matrix X; name one of the layers {listed(layers)}")
+    dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    return pd.DataFrame(dense, index=data.obs_names, columns=data.var_names)
+
+
+def _needs(path: Path, package: str, extra: str) -> FileError:
+    return FileError(f"{path}: reading it needs {package}; pip install 'kofa[{extra}]'")

@@ -1,0 +1,224 @@
+"""From a file of any format that is known to a DataFrame."""
+
+from __future__ import annotations
+
+import lzma
+import re
+import zipfile
+import zlib
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kofa.errors import FileError
+from kofa.files.containers import read_annotated, read_npz, read_parquet
+from kofa.files.options import Reading, nearest, select
+from kofa.files.text import read_text
+
+TEXT = (".csv", ".tsv", ".tab", ".txt")
+SUFFIXES = (*TEXT, ".parquet", ".pq", ".npz", ".h5ad", ".h5mu")
+_READERS = {"text": read_text, "parquet": read_parquet, "npz": read_npz, "hdf5": read_annotated}
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
+_WHOLE = re.compile(r"-?(0|[1-9]\d*)")
+_FRACTION = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+_HDF5, _MUDATA, _PARQUET = b"\x89HDF", b"MuData", b"PAR1"
+_ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+
+
+def read_file(path: str | PathLike[str], reading: Reading | None = None) -> Any:
+    """Read a table from a CSV, TSV, Parquet, npz, h5ad or h5mu file.
+
+    Parameters
+    ----------
+    path : path of the file
+    reading : Reading, or None for the defaults
+
+    Returns
+    -------
+    DataFrame (n, D) : indexed by sample ids, which are strings as they are written in the file
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, kofa.files
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.csv"
+    >>> _ = path.write_text("id,a,b\\n001,1.5,NA\\n002,2.5,4\\n")
+    >>> kofa.files.read_file(path)
+           a    b
+    id
+    001  1.5  NaN
+    002  2.5  4.0
+    """
+    path, reading = Path(path), Reading() if reading is None else reading
+    kind = file_kind(path)
+    try:
+        frame = _READERS[kind](path, reading)
+    except (FileError, ImportError):
+        raise
+    # Readers of other packages raise what they like when a file is damaged.
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, *_DAMAGED) as error:
+        raise FileError(f"{path}: the file is damaged or of another kind ({error})") from error
+    if kind != "text":
+        frame = _checked(path, frame, reading)
+    if reading.transpose:
+        frame = _transposed(path, frame, reading)
+    _check_ids_are_names(path, frame, reading)
+    if reading.values == "labels":
+        frame = frame.apply(_label_numbers)
+    elif reading.values == "words":
+        frame = frame.apply(_words)
+    return frame
+
+
+# ---------------------------------------------------------------- which format
+
+
+def file_kind(path: Path) -> str:
+    """Which reader a file needs, by what is in it; an error if none reads it."""
+    check_exists(path)
+    with path.open("rb") as file:
+        start = file.read(8)
+    if not start:
+        raise FileError(f"{path}: the file is empty; expected a header with rows below it")
+    if start.startswith((_HDF5, _MUDATA)):
+        return "hdf5"
+    if start.startswith(_PARQUET):
+        return "parquet"
+    if start.startswith(_OLD_EXCEL):
+        raise _is_excel(path)
+    if start.startswith(_ZIP):
+        return _zip_kind(path)
+    if path.suffix.lower() in SUFFIXES and path.suffix.lower() not in TEXT:
+        raise FileError(f"{path}: expected a file of type {path.suffix} but its content is not")
+    return "text"
+
+
+def check_exists(path: Path) -> None:
+    """Raise, with the nearest name in the folder, unless there is such a file."""
+    if path.is_dir():
+        raise FileError(f"{path}: expected a file but this is a folder")
+    if not path.exists():
+        folder = path.parent
+        there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+        where = "" if folder.is_dir() else f"; there is no folder {str(folder)!r}"
+        raise FileError(f"{path}: there is no such file{where}{nearest(path.name, there)}")
+
+
+def _zip_kind(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except (zipfile.BadZipFile, OSError) as error:
+        raise FileError(f"{path}: a damaged file ({error})") from error
+    if "manifest.json" in members:
+        raise FileError(f"{path}: this is a kofa model, not a table; give the file with the data")
+    if any(member.startswith("xl/") for member in members):
+        raise _is_excel(path)
+    if members and all(member.endswith(".npy") for member in members):
+        return "npz"
+    raise FileError(f"{path}: expected a table but this is a zip archive; unpack it")
+
+
+def _is_excel(path: Path) -> FileError:
+    return FileError(f"{path}: Excel files are not read; save the sheet as CSV")
+
+
+# ---------------------------------------------------------------- the same checks for all formats
+
+
+def _checked(path: Path, frame: Any, reading: Reading) -> Any:
+    """A table from a format without lines: ids as strings, marks as missing, numbers as such."""
+    import pandas as pd
+
+    if not len(frame):
+        raise FileError(f"{path}: there are no rows")
+    if isinstance(frame.index, pd.RangeIndex):
+        frame.index = pd.Index([str(row) for row in range(len(frame))], dtype=object)
+    elif frame.index.hasnans:
+        row = int(np.argmax(frame.index.isna()))
+        raise FileError(f"{path}, row {row}: expected a sample id but it is missing")
+    name = frame.index.name
+    frame.index = pd.Index([str(one) for one in frame.index], dtype=object, name=name)
+    _check_unique(path, frame.index)
+    if reading.missing:
+        frame = frame.mask(frame.isin([*reading.missing, *_as_numbers(reading.missing)]))
+    if reading.values == "numbers":
+        return frame.apply(lambda column: _numbers(path, column))
+    return frame
+
+
+def _check_unique(path: Path, ids: Any) -> None:
+    if not ids.is_unique:
+        twice = ids[ids.duplicated()][0]
+        first, second = np.flatnonzero(ids == twice)[:2]
+        raise FileError(
+            f"{path}, rows {first} and {second}: the sample id {twice!r} occurs twice; rename or "
+            f"remove one, or name the column of ids with index"
+        )
+
+
+def _as_numbers(marks: Any) -> list[float]:
+    numbers = []
+    for mark in marks:
+        try:
+            numbers.append(float(mark))
+        except ValueError:
+            continue
+    return numbers
+
+
+def _numbers(path: Path, column: Any) -> Any:
+    import pandas as pd
+
+    if getattr(column.dtype, "kind", "O") in "fiub":
+        return column
+    for row, value in enumerate(column):
+        if not (pd.isna(value) or isinstance(value, int | float | np.number | np.bool_)):
+            raise FileError(
+                f"{path}, row {row}, column {column.name!r}: expected a number but got {value!r}; "
+                f"drop the column, or make it a view of kind categorical"
+            )
+    return pd.to_numeric(column)
+
+
+def _words(column: Any) -> Any:
+    return column.map(str, na_action="ignore").astype(object)
+
+
+def _label_numbers(column: Any) -> Any:
+    """Labels that are all whole numbers, or all numbers, as such; 01 is a word."""
+    import pandas as pd
+
+    if getattr(column.dtype, "kind", "O") in "fiub" or isinstance(
+        column.dtype, pd.CategoricalDtype
+    ):
+        return column
+    labels = [one for one in column.dropna().unique() if isinstance(one, str)]
+    if not labels or not all(map(_is_plain_number, labels)):
+        return column.astype(object)
+    numbers = pd.to_numeric(column)
+    whole = all(map(_WHOLE.fullmatch, labels))
+    # Missing labels must not make 1 of class 1.0.
+    return numbers.astype("Int64") if whole and numbers.isna().any() else numbers
+
+
+def _is_plain_number(label: str) -> bool:
+    return bool(_WHOLE.fullmatch(label) or _FRACTION.fullmatch(label))
+
+
+def _transposed(path: Path, frame: Any, reading: Reading) -> Any:
+    turned = frame.T
+    turned.index.name, turned.columns.name = None, None
+    turned = turned[select(path, list(turned.columns), reading)]
+    return turned.infer_objects() if reading.values == "numbers" else turned
+
+
+def _check_ids_are_names(path: Path, frame: Any, reading: Reading) -> None:
+    """A first column of decimals is data, not ids."""
+    some = frame.index[:100]
+    if reading.index is None and all(map(_FRACTION.fullmatch, some)):
+        raise FileError(
+            f"{path}: there is no column of sample ids: the first holds numbers such as {some[0]}; "
+            f"set index to the name of the column, or to false if there is none"
+        )

@@ -1,0 +1,313 @@
+"""CSV and TSV. The fast reader reads; lines are looked at one by one only when something is off."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import itertools
+import lzma
+import re
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import numpy as np
+
+from kofa.errors import FileError
+from kofa.files.options import Reading, index_name, select
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_SEPARATORS = (",", "\t", ";", "|")
+_COMMA_NUMBER = re.compile(r"[+-]?\d[\d.]*,\d+([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the first lines of a text table tell."""
+
+    path: Path
+    names: list[str]  # of all fields of a row, that of the ids included
+    index: str | None
+    sep: str
+    spaced: bool  # there are spaces behind separators
+    reading: Reading
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """The line at which each row below the header starts, and its fields."""
+        line = 0
+        with opened(self.path, "rt", encoding=_encoding(self.reading), newline="") as file:
+            records = csv.reader(file, delimiter=self.sep, skipinitialspace=True)
+            header = True
+            for fields in records:
+                if fields and not header:
+                    yield line + 1, fields
+                header = header and not fields
+                line = records.line_num
+
+
+def opened(path: Path, mode: str, **options: Any) -> IO[Any]:
+    """A file, compressed or not."""
+    file: IO[Any] = _OPENERS.get(path.suffix.lower(), open)(path, mode, **options)
+    return file
+
+
+def read_text(path: Path, reading: Reading) -> Any:
+    """A DataFrame of a CSV or TSV file, its index the sample ids as they are written."""
+    layout = read_layout(path, reading)
+    data = [name for name in layout.names if name != layout.index]
+    wanted = data if reading.transpose else select(path, data, reading)
+    frame = _parsed(layout, wanted)
+    if not len(frame):
+        raise FileError(f"{path}: there is a header but no rows below it")
+    _check_rows_are_full(layout, frame)
+    frame.index = _ids(layout, frame.index)
+    frame = frame if wanted == data else frame[wanted]  # all columns would be a copy for nothing
+    return _numbers(layout, frame) if reading.values == "numbers" else _words(layout, frame)
+
+
+# ---------------------------------------------------------------- the first lines
+
+
+def read_layout(path: Path, reading: Reading) -> Layout:
+    """Names, the column of sample ids and the separator, from the first two lines."""
+    try:
+        sep = reading.sep or _separator(path, reading)
+        with opened(path, "rt", encoding=_encoding(reading), newline="") as file:
+            spaced = any(f"{sep} " in line for line in itertools.islice(file, 3))
+            file.seek(0)
+            rows = (row for row in csv.reader(file, delimiter=sep, skipinitialspace=True) if row)
+            header, first = next(rows, []), next(rows, [])
+    except UnicodeError:
+        _report_encoding(path, reading)
+    except csv.Error as error:
+        raise FileError(f"{path}: not a table in text ({error})") from error
+    names = [name.strip() for name in header]
+    if not any(names):
+        raise FileError(f"{path}: the file is empty; expected a header with rows below it")
+    if len(first) == len(names) + 1 and first[-1].strip():
+        names.insert(0, "")  # as R writes tables: the ids have no name
+    _check_names(path, names)
+    layout = Layout(path, names, index_name(path, names, reading), sep, spaced, reading)
+    if len(first) > len(names):
+        _report_ragged(layout)
+    return layout
+
+
+def _encoding(reading: Reading) -> str:
+    return "utf-8-sig" if reading.encoding.lower() in ("utf-8", "utf8") else reading.encoding
+
+
+def _separator(path: Path, reading: Reading) -> str:
+    """The usual one, unless the first line has none of it but some of another."""
+    with opened(path, "rt", encoding=_encoding(reading)) as file:
+        line = next((line for line in file if line.strip()), "")
+    stem = path.with_suffix("") if path.suffix.lower() in _OPENERS else path
+    usual = "\t" if stem.suffix.lower() in (".tsv", ".tab") else ","
+    counts = {sep: line.count(sep) for sep in _SEPARATORS}
+    return (
+        usual if counts[usual] or not any(counts.values()) else max(counts, key=lambda s: counts[s])
+    )
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        if name in seen:
+            what = f"are both called {name!r}" if name else "have no name"
+            raise FileError(
+                f"{path}, line 1: columns {seen[name]} and {place} {what}; rename one of them"
+            )
+        seen[name] = place
+
+
+# ---------------------------------------------------------------- the rows
+
+
+def _parsed(layout: Layout, wanted: Sequence[str]) -> Any:
+    import pandas as pd
+
+    reading, words = layout.reading, [] if layout.index is None else [layout.index]
+    if reading.values != "numbers":
+        words += wanted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # mixed columns are looked at later
+        try:
+            return pd.read_csv(
+                layout.path,
+                sep=layout.sep,
+                header=0,
+                names=layout.names,
+                index_col=False if layout.index is None else layout.index,
+                dtype=dict.fromkeys(words, str),
+                keep_default_na=False,
+                na_values=reading.marks,
+                decimal=reading.decimal,
+                encoding=reading.encoding,
+                skipinitialspace=layout.spaced,  # which slows the reader down
+            )
+        except UnicodeError:
+            _report_encoding(layout.path, reading)
+        except pd.errors.ParserError as error:
+            _report_unclosed(layout.path, str(error))
+            _report_ragged(layout)
+            raise FileError(f"{layout.path}: not a table in text ({error})") from error
+
+
+def _check_rows_are_full(layout: Layout, frame: Any) -> None:
+    """Rows that end early are read as if their last cells were empty."""
+    holes = frame.iloc[:, -1].isna().to_numpy()
+    if not holes.any():
+        return
+    sep, row = layout.sep.encode(), -1
+    with opened(layout.path, "rb") as file:
+        for line in file:
+            if line.isspace():
+                continue
+            suspect = row >= len(holes) or (row >= 0 and holes[row])
+            if suspect and line.count(sep) < len(layout.names) - 1:
+                break
+            row += 1
+        else:
+            if row == len(holes):
+                return
+    _report_ragged(layout)  # or a quoted cell has several lines
+
+
+def _ids(layout: Layout, index: Any) -> Any:
+    """The sample ids without spaces around them, or an error with the line."""
+    import pandas as pd
+
+    if layout.index is None:
+        return pd.Index([str(row) for row in range(len(index))], dtype=object)
+    name = layout.index or None
+    if index.hasnans:
+        row = int(np.argmax(index.isna()))
+        line, fields = _nth(layout, row)
+        got = fields[layout.names.index(layout.index)]
+        raise FileError(
+            f"{layout.path}, line {line}, column {layout.index!r}: expected a sample id but got "
+            f"{got!r}; fill it in, or name the column of ids with index"
+        )
+    ids = pd.Index([one.strip() for one in index], dtype=object, name=name)
+    if not ids.is_unique:
+        twice = ids[ids.duplicated()][0]
+        first, second = np.flatnonzero(ids == twice)[:2]
+        raise FileError(
+            f"{layout.path}, lines {_nth(layout, first)[0]} and {_nth(layout, second)[0]}, column "
+            f"{layout.index!r}: the sample id {twice!r} occurs twice; rename or remove one, or "
+            f"name the column of ids with index"
+        )
+    return ids
+
+
+def _numbers(layout: Layout, frame: Any) -> Any:
+    """The table with numbers in every column, or an error with line and column."""
+    import pandas as pd
+
+    words = [name for name, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]
+    marks, decimal = set(layout.reading.marks), layout.reading.decimal
+    try:
+        numbers = {
+            name: pd.Series([_number(v, marks, decimal) for v in frame[name]], frame.index)
+            for name in words
+        }
+    except ValueError:
+        _report_word(layout, words)
+    return frame.assign(**numbers) if words else frame
+
+
+def _words(layout: Layout, frame: Any) -> Any:
+    """Labels without spaces around them, missing where a mark of missing values is left."""
+    frame = frame.apply(lambda column: column.str.strip())
+    return frame.mask(frame.isin(layout.reading.marks))
+
+
+def _number(value: Any, marks: Collection[str], decimal: str) -> float:
+    """What the fast reader left: truth values with holes, spaces behind numbers, huge numbers."""
+    if not isinstance(value, str):
+        return float(value)
+    cell = value.strip()
+    if cell in marks:
+        return np.nan
+    if "_" in cell:
+        raise ValueError(cell)
+    return float(cell if decimal == "." else cell.replace(".", " ").replace(decimal, "."))
+
+
+def _nth(layout: Layout, row: int) -> tuple[int, list[str]]:
+    return next(found for place, found in enumerate(layout.rows()) if place == row)
+
+
+# ---------------------------------------------------------------- where it went wrong
+
+
+def _report_encoding(path: Path, reading: Reading) -> NoReturn:
+    with opened(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode(reading.encoding)
+            except UnicodeError as error:
+                byte = line[getattr(error, "start", 0)]
+                raise FileError(
+                    f"{path}, line {number}: byte 0x{byte:02x} is not {reading.encoding.upper()}; "
+                    f"save the file as UTF-8, or set encoding, such as 'latin-1'"
+                ) from None
+    raise FileError(f"{path}: not text in {reading.encoding}; set encoding")
+
+
+def _report_unclosed(path: Path, message: str) -> None:
+    """Raise if the reader reached the end of the file inside quotation marks."""
+    if found := re.search(r"EOF inside string starting at row (\d+)", message):
+        raise FileError(
+            f"{path}, line {int(found[1]) + 1}: a quotation mark opens and none closes it; remove "
+            f"it, or add the other"
+        )
+
+
+def _report_ragged(layout: Layout) -> None:
+    """Raise for the first row that has more or fewer cells than there are names."""
+    expected = len(layout.names)
+    for line, fields in layout.rows():
+        if len(fields) != expected:
+            raise FileError(
+                f"{layout.path}, line {line}: expected {expected} cells as in the header but got "
+                f"{len(fields)}; add or remove separators ({layout.sep!r}), or quote cells that "
+                f"contain one"
+            )
+
+
+def _report_word(layout: Layout, columns: Sequence[str]) -> NoReturn:
+    """Raise for the first cell that is neither a number nor missing."""
+    places = [(layout.names.index(name), name) for name in columns]
+    marks, decimal = set(layout.reading.marks), layout.reading.decimal
+    for line, fields in layout.rows():
+        for place, name in places:
+            cell = fields[place].strip()
+            if cell not in marks and not _is_number(cell, decimal):
+                raise FileError(
+                    f"{layout.path}, line {line}, column {name!r}: expected a number but got "
+                    f"{cell!r}; {_cure(cell, name, decimal)}"
+                )
+    raise FileError(f"{layout.path}: expected numbers in column {columns[0]!r}")
+
+
+def _is_number(cell: str, decimal: str) -> bool:
+    try:
+        _number(cell, (), decimal)
+    except ValueError:
+        return False
+    return True
+
+
+def _cure(cell: str, name: str, decimal: str) -> str:
+    if decimal != "," and _COMMA_NUMBER.fullmatch(cell):
+        return "set decimal to ','"
+    if decimal != "." and _is_number(cell, "."):
+        return "set decimal to '.'"
+    return (
+        f"drop the column (drop = [{name!r}]), name the cell in missing, or make it a view of "
+        f"kind categorical"
+    )

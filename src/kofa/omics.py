@@ -1,0 +1,268 @@
+"""AnnData and MuData: modalities as views, and results written where users look for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kofa.errors import DataError
+from kofa.kernels import KernelMap, kernel_name
+
+FACTORS = "X_kofa"  # in .obsm, named as embeddings are
+KEY = "kofa"  # in .varm and .uns
+_MATRIX = "X"  # the view of an AnnData that stands alone
+
+
+def is_omics(data: Any) -> bool:
+    """Whether data are an AnnData or MuData; neither is loaded for the question."""
+    return _is(data, "anndata", "AnnData") or _is_mudata(data)
+
+
+def _is_mudata(data: Any) -> bool:
+    return _is(data, "mudata", "MuData")
+
+
+def _is(data: Any, module: str, name: str) -> bool:
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(data, kind)
+
+
+# ---------------------------------------------------------------- in
+
+
+def from_mudata(
+    data: Any, views: Iterable[str] | None = None, *, layers: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Tables of a MuData or AnnData, for any method of `FactorModel`.
+
+    `FactorModel` takes these objects themselves; this is for what its names cannot say, such as
+    counts of a layer under the name of the modality, or tables to be changed before a fit.
+
+    Parameters
+    ----------
+    data : MuData or AnnData
+    views : names, or None
+        A modality stands for its ``.X``, ``"rna:counts"`` for a layer of it, and other names for
+        columns of ``.obs`` (also ``"rna:batch"`` for one of a modality). The ``.X`` of an AnnData
+        is called ``"X"``, its layers go by their names. None takes all modalities.
+    layers : dict of modality → layer, or None
+        Layers to be taken instead of ``.X``.
+
+    Returns
+    -------
+    dict of name → DataFrame (n_obs, D), indexed by ``data.obs_names``. Samples that a modality
+    lacks are missing. Sparse matrices become dense, one modality after the other.
+
+    Examples
+    --------
+    >>> import numpy as np, kofa
+    >>> from anndata import AnnData
+    >>> cells = AnnData(np.zeros((3, 2)), layers={"counts": np.ones((3, 2), dtype=int)})
+    >>> kofa.omics.from_mudata(cells, layers={"X": "counts"})["X"].sum().tolist()
+    [3, 3]
+    """
+    modalities = _modalities(data)
+    chosen = dict(layers or {})
+    for name, layer in chosen.items():
+        _check_layer(modalities, name, layer)
+    found = {}
+    for name in modalities if views is None else views:
+        found[name] = _table(data, f"{name}:{chosen[name]}" if name in chosen else name)
+        if found[name] is None:
+            raise DataError(f"View {name!r}: {_what_there_is(data)}")
+    return found
+
+
+def tables(data: Any, views: Any, whole: bool = True) -> Any:
+    """What a model reads of a MuData or AnnData; anything else as it is.
+
+    With `whole` all views must be there, else one of them.
+    """
+    if not is_omics(data):
+        return data
+    names = list(views) if isinstance(views, Mapping) else None
+    if whole or not names:
+        return from_mudata(data, names)
+    read = {name: _table(data, name) for name in names}
+    found = {name: table for name, table in read.items() if table is not None}
+    if not found:
+        raise DataError(f"View {names[0]!r}: {_what_there_is(data)}")
+    return found
+
+
+def _modalities(data: Any) -> Mapping[str, Any]:
+    """The AnnData of each modality; one alone is called X."""
+    if not is_omics(data):
+        raise DataError(f"Expected a MuData or AnnData but got {type(data).__name__}.")
+    if not _is_mudata(data):
+        return {_MATRIX: data}
+    if data.axis == 1:
+        raise DataError(
+            "Expected modalities of the same observations but this MuData has modalities of the "
+            "same variables (axis=1); build it with axis=0."
+        )
+    return dict(data.mod)
+
+
+def _check_layer(modalities: Mapping[str, Any], name: str, layer: str) -> None:
+    if name not in modalities:
+        raise DataError(
+            f"Expected layers of modalities but got {name!r}; there is {_listed(modalities)}."
+        )
+    if layer not in modalities[name].layers:
+        raise DataError(
+            f"View {name!r}: there is no layer {layer!r} but {_listed(_layers(modalities[name]))}."
+        )
+
+
+def _table(data: Any, place: str) -> Any:
+    """The table at a place, such as ``rna``, ``rna:counts`` or ``stage``, or None."""
+    modality, layer = _split(data, place)
+    if modality is not None and (layer is None or layer in modality.layers):
+        _check_names(data, modality, place)
+        return _of_all(data, _dense(modality, layer, place))
+    if place in data.obs:
+        return data.obs[[place]]
+    if modality is not None and layer in modality.obs:  # MuData has a copy only once pulled
+        _check_names(data, modality, place)
+        return _of_all(data, modality.obs[[layer]])
+    return None
+
+
+def _of_all(data: Any, table: Any) -> Any:
+    """A table with a row for every observation, in their order."""
+    return table if table.index.equals(data.obs_names) else table.reindex(data.obs_names)
+
+
+def _check_names(data: Any, modality: Any, view: str) -> None:
+    """Raise unless every observation and variable is known by one name."""
+    for what in ("obs_names", "var_names"):
+        index = getattr(modality, what)
+        if not index.is_unique:
+            raise DataError(
+                f"View {view!r}: expected unique {what} but {index[index.duplicated()][0]!r} "
+                f"occurs more than once; call .{what}_make_unique() on the AnnData."
+            )
+    if not modality.obs_names.isin(data.obs_names).all():
+        raise DataError(
+            f"View {view!r}: the modality has observations that the MuData does not know of; "
+            f"call .update() on the MuData."
+        )
+
+
+def _split(data: Any, place: str) -> tuple[Any, str | None]:
+    """The AnnData of a place, None if there is none, and what of it is meant: a layer, or .X."""
+    modalities = _modalities(data)
+    if place in modalities:
+        return modalities[place], None
+    head, _, tail = place.partition(":")
+    if head in modalities and tail:
+        return modalities[head], tail
+    return (None, None) if _is_mudata(data) else (data, place)
+
+
+def _dense(modality: Any, layer: str | None, view: str) -> Any:
+    """A matrix of an AnnData as a DataFrame, from memory or from its file."""
+    import pandas as pd  # anndata needs it too
+
+    matrix = modality.X if layer is None else modality.layers[layer]
+    if matrix is None:
+        raise DataError(
+            f"View {view!r}: expected values in .X but there are none; name a layer instead, as "
+            f"{view + ':counts'!r}."
+        )
+    for step in ("to_memory", "toarray"):  # of a sparse matrix in a file, then in memory
+        matrix = getattr(matrix, step)() if hasattr(matrix, step) else matrix
+    return pd.DataFrame(np.asarray(matrix), modality.obs_names, modality.var_names)
+
+
+def _what_there_is(data: Any) -> str:
+    layers = [
+        f"{name}:{layer}" if _is_mudata(data) else layer
+        for name, modality in _modalities(data).items()
+        for layer in _layers(modality)
+    ]
+    return (
+        f"expected a modality, a layer or a column of .obs; there is "
+        f"{_listed([*_modalities(data), *layers, *data.obs.columns])}."
+    )
+
+
+def _layers(modality: Any) -> list[str]:
+    """Names of layers; from anndata 0.13 on, .X is among them as None."""
+    return [layer for layer in modality.layers if layer is not None]
+
+
+def _listed(names: Iterable[Any]) -> str:
+    shown = list(map(repr, names))
+    return ", ".join(shown[:10]) + (", …" if len(shown) > 10 else "")
+
+
+# ---------------------------------------------------------------- out
+
+
+def annotate(data: Any, model: Any, factors: Any) -> None:
+    """Write what a model found into a MuData or AnnData, as ``model.fit(data)`` does.
+
+    Only these are written, in place of what an earlier fit left there:
+
+    - ``data.obsm["X_kofa"]``: the factors (n_obs, K), zero for samples that have none;
+    - ``.varm["kofa"]`` of each modality that is explained directly: its weights (n_vars, K), zero
+      for variables that the model does not have; those of a layer are ``.varm["kofa_<layer>"]``;
+    - ``data.uns["kofa"]``: number of factors, bound, and the views with their kinds and kernels.
+
+    Parameters
+    ----------
+    data : MuData or AnnData
+    model : a fitted `FactorModel`
+    factors : DataFrame (n, K), from ``model.transform`` of tables indexed by ``obs_names``
+
+    Examples
+    --------
+    >>> import numpy as np, kofa
+    >>> from anndata import AnnData
+    >>> rng = np.random.default_rng(0)
+    >>> cells = AnnData(rng.normal(size=(50, 1)) + 0.1 * rng.normal(size=(50, 4)))
+    >>> tables = kofa.omics.from_mudata(cells)
+    >>> model = kofa.FactorModel()
+    >>> kofa.omics.annotate(cells, model, model.fit_transform(tables))
+    >>> cells.obsm["X_kofa"].shape, cells.varm["kofa"].shape
+    ((50, 1), (4, 1))
+    """
+    data.obsm[FACTORS] = factors.reindex(data.obs_names).fillna(0.0).to_numpy()
+    for name, view in model.views_.items():
+        modality, layer = _split(data, view.source)
+        if modality is not None and (layer is None or layer in modality.layers):
+            _write_weights(modality, KEY if layer is None else f"{KEY}_{layer}", model, name)
+    data.uns[KEY] = _summary(model)
+
+
+def _write_weights(modality: Any, key: str, model: Any, name: str) -> None:
+    if isinstance(model.views_[name].encoder, KernelMap):  # has weights of samples
+        modality.varm.pop(key, None)
+        return
+    weights = model.weights(name).reindex(modality.var_names).fillna(0.0)
+    modality.varm[key] = weights.to_numpy()
+
+
+def _summary(model: Any) -> dict[str, Any]:
+    """What h5ad and h5mu files can hold: numbers and arrays, no names of views as keys."""
+    views = model.views_
+    kernels = [
+        kernel_name(v.encoder.kernel) if isinstance(v.encoder, KernelMap) else "none"
+        for v in views.values()
+    ]
+    return {
+        "n_factors": int(model.n_factors_),
+        "lower_bound": float(model.lower_bound_),
+        "lower_bounds": np.array(model.lower_bounds_),
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "views": np.array(list(views), dtype=str),
+        "kinds": np.array([view.declared for view in views.values()], dtype=str),
+        "kernels": np.array(kernels, dtype=str),
+        "outputs": np.array([view.role.output for view in views.values()]),
+    }

@@ -1,0 +1,256 @@
+"""A fit that was broken off ends where it would have ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kofa
+from kofa.checkpoint import Checkpoint, fingerprint
+from kofa.errors import DeclarationError, FileError
+
+rng = np.random.default_rng(0)
+Z = rng.normal(size=(80, 3))
+X = Z @ rng.normal(size=(3, 8)) + 0.3 * rng.normal(size=(80, 8))
+Y = np.tanh(Z[:, :2]) + 0.1 * rng.normal(size=(80, 2))
+LABELS = np.array(["low", "high"])[(Z[:, 0] > 0).astype(int)]
+HOLES = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+
+FITS = {
+    "two tables": ({"x": kofa.Real(), "y": kofa.Real()}, {"x": HOLES, "y": Y}, {}),
+    "three starts": ({"x": kofa.Real()}, {"x": X}, {"n_init": 3, "random_state": 5}),
+    "fewer factors": ({"x": kofa.Real(sparse=True)}, {"x": X}, {}),
+    "output": (
+        {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()},
+        {"x": X, "y": Y},
+        {"outputs": ["y"]},
+    ),
+    "labels": (
+        {"x": kofa.Real(kernel="bank"), "c": kofa.Categorical()},
+        {"x": HOLES, "c": LABELS},
+        {"outputs": ["c"]},
+    ),
+    "landmarks at random": (
+        {"x": kofa.Real(kernel="rbf", landmarks=20), "y": kofa.Real()},
+        {"x": X, "y": Y},
+        {"outputs": ["y"], "random_state": 3},
+    ),
+    "double ARD": ({"x": kofa.Real(kernel="rbf", sparse="ard")}, {"x": X}, {"max_iter": 20}),
+}
+
+
+def model_of(name, **more):
+    views, data, options = FITS[name]
+    return kofa.FactorModel(views, **{**options, **more}), data
+
+
+class BrokenOffError(Exception):
+    pass
+
+
+def breaking(after):
+    """A callback that breaks a fit off, as Ctrl-C would, after so many iterations in all."""
+    seen = []
+
+    def callback(iteration):
+        seen.append(iteration)
+        if len(seen) == after:
+            raise BrokenOffError
+
+    return callback
+
+
+def assert_same(one, other):
+    assert one.n_iter_ == other.n_iter_
+    np.testing.assert_allclose(one.lower_bounds_, other.lower_bounds_, rtol=1e-12)
+    for a, b in zip(one.posterior_, other.posterior_, strict=True):
+        np.testing.assert_allclose(a.weights.mean, b.weights.mean, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(a.tau.mean, b.tau.mean, rtol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:The bound was still growing")
+@pytest.mark.parametrize("every", [0.0, 1000.0])
+@pytest.mark.parametrize("name", FITS)
+def test_broken_fit_ends_as_if_it_had_not_been(name, every, tmp_path):
+    whole, data = model_of(name)
+    whole.fit(data)
+    options = {"checkpoint": tmp_path / "c", "checkpoint_every": every}
+    for after in (1, 3, 4):  # broken off three times, each time a little later
+        broken, _ = model_of(name, callback=breaking(after), **options)
+        with pytest.raises(BrokenOffError):
+            broken.fit(data, resume=True)
+    assert_same(model_of(name, **options)[0].fit(data, resume=True), whole)
+
+
+def test_fit_that_is_over_is_not_made_again(tmp_path):
+    model, data = model_of("three starts", checkpoint=tmp_path / "c")
+    model.fit(data)
+    again, _ = model_of("three starts", checkpoint=tmp_path / "c", callback=breaking(1))
+    assert_same(again.fit(data, resume=True), model)  # the callback is never called
+
+
+def test_fit_stopped_by_its_callback_can_go_on(tmp_path):
+    whole, data = model_of("two tables")
+    whole.fit(data)
+    stop = {"callback": lambda iteration: iteration.n_iter == 5, "checkpoint": tmp_path / "c"}
+    assert model_of("two tables", **stop)[0].fit(data).n_iter_ == 5
+    assert_same(model_of("two tables", checkpoint=tmp_path / "c")[0].fit(data, resume=True), whole)
+
+
+def test_callback_sees_only_what_is_new(tmp_path):
+    model, data = model_of("two tables", callback=breaking(5), checkpoint=tmp_path / "c")
+    with pytest.raises(BrokenOffError):
+        model.fit(data)
+    seen = []
+    model.set_params(callback=seen.append).fit(data, resume=True)
+    assert [i.n_iter for i in seen] == list(range(5, model.n_iter_ + 1))
+
+
+def test_resume_without_a_file_begins_anew(tmp_path):
+    model, data = model_of("two tables", checkpoint=tmp_path / "c")
+    assert_same(model.fit(data, resume=True), model_of("two tables")[0].fit(data))
+
+
+def test_without_resume_the_file_is_written_over(tmp_path):
+    path = tmp_path / "c"
+    model_of("three starts", checkpoint=path)[0].fit(FITS["three starts"][1])
+    model, data = model_of("two tables", checkpoint=path)
+    assert_same(model.fit(data), model_of("two tables")[0].fit(data))
+
+
+def changed_data(model, data):
+    return model, {**data, "x": data["x"] + 1e-9}
+
+
+def changed_settings(model, data):
+    return model.set_params(n_factors=4), data
+
+
+def changed_view(model, data):
+    return model.set_params(views={**model.views, "x": kofa.Real(scale=False)}), data
+
+
+def changed_seed(model, data):
+    return model.set_params(random_state=1), data
+
+
+@pytest.mark.parametrize("change", [changed_data, changed_settings, changed_view, changed_seed])
+def test_resume_refuses_another_fit(change, tmp_path):
+    model, data = model_of("two tables", checkpoint=tmp_path / "c")
+    model.fit(data)
+    model, data = change(model, data)
+    with pytest.raises(FileError, match="other data or settings"):
+        model.fit(data, resume=True)
+
+
+def test_resume_refuses_a_damaged_file(tmp_path):
+    path = tmp_path / "c"
+    model, data = model_of("two tables", checkpoint=path)
+    model.fit(data)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileError, match=str(path)):
+        model.fit(data, resume=True)
+
+
+def test_resume_refuses_a_model(tmp_path):
+    model, data = model_of("two tables", checkpoint=tmp_path / "c")
+    model_of("two tables")[0].fit(data).save(tmp_path / "c")
+    with pytest.raises(FileError, match="model"):
+        model.fit(data, resume=True)
+
+
+def test_resume_needs_a_checkpoint():
+    model, data = model_of("two tables")
+    with pytest.raises(DeclarationError, match="checkpoint"):
+        model.fit(data, resume=True)
+
+
+def test_folder_that_does_not_exist_is_found_out_before_the_fit(tmp_path):
+    model, data = model_of("two tables", checkpoint=tmp_path / "no" / "c", callback=breaking(1))
+    with pytest.raises(FileError, match="no"):
+        model.fit(data)
+
+
+@pytest.mark.parametrize("every", [-1, "often", None, np.nan])
+def test_time_between_writings_is_checked(every):
+    model, data = model_of("two tables", checkpoint_every=every)
+    with pytest.raises(DeclarationError, match="checkpoint_every"):
+        model.fit(data)
+
+
+def test_long_pauses_write_seldom(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(Checkpoint, "write", lambda self: written.append(self))
+    model, data = model_of("two tables", checkpoint=tmp_path / "c", checkpoint_every=1000)
+    model.fit(data)
+    assert len(written) == 1  # at the end
+
+
+def test_fingerprint_tells_apart():
+    things = [1, 1.0, "1", None, [1], [[1]], [1, 1], {"a": 1}, {"b": 1}]
+    things += [np.ones(2), np.ones((1, 2)), np.ones(2, dtype=int)]
+    things += [kofa.RBF(), kofa.RBF(1.0), kofa.Laplacian(), np.array(["a"], dtype=object), len, abs]
+    prints = [fingerprint(thing) for thing in things]
+    assert len(set(prints)) == len(things)
+    assert prints == [fingerprint(thing) for thing in things]
+
+
+# ---------------------------------------------------------------- kill -9
+
+SCRIPT = """
+import sys, numpy as np, kofa
+rng = np.random.default_rng(0)
+z = rng.normal(size=(400, 4))
+x = z @ rng.normal(size=(4, 40)) + 0.3 * rng.normal(size=(400, 40))
+x[rng.random(x.shape) < 0.1] = np.nan
+views = {"x": kofa.Real(), "t": kofa.Count()}
+model = kofa.FactorModel(views, n_init=2, tol=1e-6, max_iter=60, checkpoint=sys.argv[1],
+                         checkpoint_every=0.0)
+import warnings
+warnings.simplefilter("ignore")
+print("ready", flush=True)
+model.fit({"x": x, "t": rng.poisson(np.exp(z[:, :3]))}, resume=True).save(sys.argv[2])
+print("done", flush=True)
+"""
+
+
+def process(*paths):
+    command = [sys.executable, "-c", SCRIPT, *map(str, paths)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+
+
+def killed(checkpoint, result, after):
+    """Let a fit run for some seconds; kill it if it is not over."""
+    with process(checkpoint, result) as child:
+        assert child.stdout.readline() == "ready\n"
+        try:
+            child.wait(after)
+        except subprocess.TimeoutExpired:
+            os.kill(child.pid, signal.SIGKILL)
+            return True
+        return False
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
+def test_killed_fit_ends_as_if_it_had_not_been(kills, tmp_path):
+    begun = time.monotonic()
+    assert not killed(tmp_path / "whole", tmp_path / "whole.kofa", 600)
+    took = time.monotonic() - begun
+    moments = np.random.default_rng(kills).uniform(0, took / 2, size=kills)
+    for n, moment in enumerate(moments):
+        checkpoint = tmp_path / f"c{n}"
+        result = Path(f"{checkpoint}.kofa")
+        killed(checkpoint, result, moment)
+        if checkpoint.exists():
+            assert kofa.checkpoint.codec.read(checkpoint, "checkpoint")  # never half-written
+        assert not killed(checkpoint, result, 600)
+        assert_same(kofa.load(result), kofa.load(tmp_path / "whole.kofa"))
