@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import kofa
+from kofa import codec
 from kofa.checkpoint import Checkpoint, fingerprint
 from kofa.errors import DeclarationError, FileError
 
@@ -102,6 +103,26 @@ def test_fit_stopped_by_its_callback_can_go_on(tmp_path):
     stop = {"callback": lambda iteration: iteration.n_iter == 5, "checkpoint": tmp_path / "c"}
     assert model_of("two tables", **stop)[0].fit(data).n_iter_ == 5
     assert_same(model_of("two tables", checkpoint=tmp_path / "c")[0].fit(data, resume=True), whole)
+
+
+@pytest.mark.filterwarnings("ignore:The bound was still growing")
+@pytest.mark.parametrize("name", ["two tables", "three starts", "labels"])
+def test_fit_that_ran_out_of_iterations_can_be_given_more(name, tmp_path):
+    whole, data = model_of(name)
+    whole.fit(data)
+    short, _ = model_of(name, max_iter=4, checkpoint=tmp_path / "c")
+    assert not short.fit(data).converged_
+    more = short.set_params(max_iter=1000).fit(data, resume=True)
+    assert more.converged_
+    assert more.lower_bound_ == pytest.approx(whole.lower_bound_, rel=1e-9)
+
+
+def test_leftovers_of_a_killed_fit_are_cleared_away(tmp_path):
+    (tmp_path / ".c.0123abcd.tmp").write_text("half of a")
+    (tmp_path / ".d.0123abcd.tmp").write_text("not ours")
+    model, data = model_of("two tables", checkpoint=tmp_path / "c")
+    model.fit(data)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".d.0123abcd.tmp", "c"]
 
 
 def test_callback_sees_only_what_is_new(tmp_path):
@@ -251,6 +272,6 @@ def test_killed_fit_ends_as_if_it_had_not_been(kills, tmp_path):
         result = Path(f"{checkpoint}.kofa")
         killed(checkpoint, result, moment)
         if checkpoint.exists():
-            assert kofa.checkpoint.codec.read(checkpoint, "checkpoint")  # never half-written
+            assert codec.read(checkpoint, "checkpoint")  # never half-written
         assert not killed(checkpoint, result, 600)
         assert_same(kofa.load(result), kofa.load(tmp_path / "whole.kofa"))

@@ -1,15 +1,20 @@
 """Bayesian factor analysis of several views of the same samples, also through kernels."""
 
-from kofa.errors import DataError, DeclarationError, FileError, KofaError
-from kofa.estimators import (
-    KernelFactorAnalysis,
-    KernelFactorClassifier,
-    KernelFactorRegressor,
-)
-from kofa.inference import Iteration
-from kofa.kernels import RBF, Laplacian, Linear, Mixture, Polynomial, Precomputed
-from kofa.model import FactorModel, load
-from kofa.views import Binary, Categorical, Count, Positive, Real
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kofa import omics
+    from kofa.errors import DataError, DeclarationError, FileError, KofaError
+    from kofa.estimators import (
+        KernelFactorAnalysis,
+        KernelFactorClassifier,
+        KernelFactorRegressor,
+    )
+    from kofa.inference import Iteration
+    from kofa.kernels import RBF, Laplacian, Linear, Mixture, Polynomial, Precomputed
+    from kofa.model import FactorModel, load
+    from kofa.views import Binary, Categorical, Count, Positive, Real
 
 __version__ = "0.1.0"
 
@@ -35,4 +40,31 @@ __all__ = [
     "Precomputed",
     "Real",
     "load",
+    "omics",
 ]
+
+# Where the names live. They are looked up when first used: the command line, which is a part of
+# this package, should not wait for scikit-learn to show a page of help.
+_ROOMS = {
+    "errors": ("DataError", "DeclarationError", "FileError", "KofaError"),
+    "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
+    "inference": ("Iteration",),
+    "kernels": ("RBF", "Laplacian", "Linear", "Mixture", "Polynomial", "Precomputed"),
+    "model": ("FactorModel", "load"),
+    "views": ("Binary", "Categorical", "Count", "Positive", "Real"),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "omics":
+        return import_module("kofa.omics")
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'kofa' has no attribute {name!r}")
+    value = getattr(import_module(f"kofa.{_ROOM_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -31,6 +31,8 @@ class Checkpoint(Journal):
         self.path, self.every, self.key = Path(path), every, key
         if not self.path.parent.is_dir():  # now, not after an hour
             raise FileError(f"{path}: the folder {self.path.parent} does not exist; create it.")
+        for unfinished in self.path.parent.glob(f".{self.path.name}.*.tmp"):  # of a killed fit
+            unfinished.unlink(missing_ok=True)
         self.prepared: Any = None
         self.after: Any = None  # the state of the random numbers after the preparation
         self.runs: list[Run] = []  # those that ended
@@ -105,12 +107,13 @@ class Checkpoint(Journal):
 def _slim(runs: list[Run]) -> list[Run]:
     """The runs, with the factors of samples only where they are still needed.
 
-    The next run may begin where the last one ended, and the best one may be the result.
+    The next run may begin where the last one ended, the best one may be the result, and one that
+    ran out of iterations may be given more.
     """
     best = int(np.argmax([run.lower_bound for run in runs]))
     needed = {best, len(runs) - 1}
     return [
-        run if i in needed else replace(run, Z=np.empty((0, run.n_factors)))
+        run if i in needed or not run.converged else replace(run, Z=np.empty((0, run.n_factors)))
         for i, run in enumerate(runs)
     ]
 

@@ -279,7 +279,7 @@ def run(
     """Coordinate ascent from one state until the bound stands still."""
     now = journal.resume() or Run(state, engine.Z)
     engine.Z = now.Z
-    if now.ended:
+    if now.ended and now.finished(settings):
         return now
     while not now.finished(settings):
         now = _iterate(engine, roles, now, settings, notify)
