@@ -13,7 +13,7 @@ ORDER = [
     "errors", "archive", "linalg", "tables", "scaling", "kernels", "landmarks", "likelihoods",
     "views", "observations", "posterior", "updates", "rotation", "refinement", "calibration",
     "bound", "inference", "engine", "learning", "selection", "published", "study", "lessons",
-    "vectors", "widening", "encoding", "prediction", "inspection", "codec", "checkpoint", "omics",
+    "vectors", "encoding", "prediction", "inspection", "codec", "checkpoint", "omics",
     "model", "estimators", "files", "cli",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent

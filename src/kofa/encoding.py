@@ -26,8 +26,7 @@ from kofa.published import by_ard, by_reconstruction
 from kofa.scaling import Scaling
 from kofa.study import Study, check_missing, rows_seen
 from kofa.tables import Table
-from kofa.vectors import Vectors, pool, relevance_vectors, sizes
-from kofa.widening import widened
+from kofa.vectors import Vectors, pool, relevance_vectors
 
 _SILENT = 1e150  # the scale of a kernel that is switched off
 
@@ -129,7 +128,6 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
     """Resolve scaling, landmarks and kernels of every view, once."""
     lessons = learn_kernels(study, rng)
     pools = {name: pool(study, name, lessons.kernels[name], rng) for name in study.kernels}
-    lessons = widened(study, lessons, pools, sizes(study, pools), rng)
     vectors = relevance_vectors(study, lessons, pools, rng)
     rows = pools | {name: one.kept for name, one in vectors.items()}
     maps = {name: study.kernel_map(name, lessons.kernels[name], rows[name]) for name in pools}
@@ -142,11 +140,7 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
             maps[name] = replace(maps[name], scale=_SILENT)
     return {
         name: FittedView(
-            replace(
-                study.role(name),
-                weight=lessons.weights.get(name, top) / top,
-                variance=lessons.variance,
-            ),
+            replace(study.role(name), weight=lessons.weights.get(name, top) / top),
             type(study.views[name]).__name__,
             study.views[name].likelihood,
             maps[name] if name in maps else study.likelihoods[name],

@@ -76,7 +76,6 @@ class Role:
     sparse: bool = False
     noise_per_column: bool = False
     weight: float = 1.0  # of a primal input in the outputs' prior
-    variance: float = 0.5  # of an output a priori
     grams: Sequence[Array] = ()  # (R, R): a kernelized input's landmarks, for each kernel in it
 
 
@@ -234,7 +233,7 @@ def _spectral_priors(
     total = np.sum([energy(view, role).sum(axis=0) for view, role in inputs], axis=0)
     total = np.maximum(total, LEAST_ENERGY * max(float(total.max()), np.finfo(float).tiny))
     return [
-        _with_energy(view, total, observations, Z, role.variance) if role.output else view
+        _with_energy(view, total, observations, Z) if role.output else view
         for view, role, observations in zip(state, roles, data, strict=True)
     ]
 
@@ -253,14 +252,12 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     return np.array([np.maximum((dual * (part @ dual)).sum(axis=0), 0.0) for part in role.grams])
 
 
-def _with_energy(
-    view: ViewPosterior, total: Array, data: Observations, Z: Array, variance: float
-) -> ViewPosterior:
+def _with_energy(view: ViewPosterior, total: Array, data: Observations, Z: Array) -> ViewPosterior:
     if data.augmented:
         known = choose_scale(view, data, Z, total)
         return replace(view, alpha=known, alpha_prior=known, energy=total)
     shape = np.array(SPECTRAL_SHAPE)
-    c = float(total.sum()) / variance  # so that Σ_k w_k z_k has it a priori
+    c = float(total.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
     prior = Gamma(shape, shape * total / c)
     return replace(view, alpha=prior, alpha_prior=prior, energy=total)
 

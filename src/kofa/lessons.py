@@ -31,7 +31,6 @@ class Lessons:
     kernels: Mapping[str, Kernel]
     weights: Mapping[str, float]  # v_m of the inputs; empty where nothing was learnt
     noise: Array  # (G,): σ_g² of the outputs
-    variance: float = 0.5  # of the outputs a priori
 
 
 def learn_kernels(study: Study, rng: np.random.Generator) -> Lessons:

@@ -205,8 +205,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             if resume:
                 raise DeclarationError("Expected checkpoint to name the file to resume from.")
             return Journal()
-        aside = ("callback", "progress", "checkpoint", "checkpoint_every", "random_state", "max_iter")
-        settings = {k: v for k, v in self.get_params(deep=False).items() if k not in aside}
+        decisive = ("views", "outputs", "n_factors", "n_init", "tol")
+        settings = [getattr(self, option) for option in decisive]
         key = fingerprint(settings, rng.bit_generator.state, dict(study.tables))
         begin = Checkpoint.read if resume else Checkpoint
         return begin(self.checkpoint, float(self.checkpoint_every), key)

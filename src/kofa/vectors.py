@@ -145,14 +145,6 @@ def _judges(
     return np.sort(np.concatenate([first, others]))
 
 
-def sizes(study: Study, pools: Mapping[str, IntArray]) -> dict[str, int]:
-    """How many landmarks each kernelized view has at most."""
-    return {
-        name: _most(study, name, pool) if study.views[name].chooses_landmarks else len(pool)
-        for name, pool in pools.items()
-    }
-
-
 def _most(study: Study, name: str, pool: IntArray) -> int:
     view = study.views[name]
     if view.share is not None:
