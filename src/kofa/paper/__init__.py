@@ -1,0 +1,1 @@
+"""The experiments of the KSSHIBA paper, as `kofa paper` runs them."""

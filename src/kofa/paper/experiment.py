@@ -1,0 +1,36 @@
+"""What an experiment is: tasks to do, and what to show of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kofa.paper.tables import Table
+from kofa.paper.tasks import Options, Result, Task
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, drawn when it is saved (with matplotlib, an extra)."""
+
+    name: str
+    draw: Callable[[Path], None] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Tables and pictures of an experiment."""
+
+    tables: Sequence[Table] = ()
+    pictures: Sequence[Picture] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of the paper."""
+
+    name: str
+    title: str
+    tasks: Callable[[Options], list[Task]]
+    show: Callable[[Mapping[Task, Result], Options], Shown]

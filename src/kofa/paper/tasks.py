@@ -1,0 +1,125 @@
+"""An experiment is many small tasks: one method on one fold of one data set.
+
+What a task gives is kept on disk, so that a run that was broken off goes on where it stopped and
+one that asks for more does only what is new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+
+from kofa import __version__, archive
+from kofa.errors import FileError
+
+Value = float | np.ndarray[Any, Any]
+Result = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may ask of an experiment."""
+
+    folds: int = 10
+    quick: bool = False  # two folds and small grids: does it run, not how good is it
+    as_published: bool = False  # the paper's choices in place of ours
+    data_dir: str | None = None
+    sets: tuple[str, ...] = ()  # none: all
+    methods: tuple[str, ...] = ()
+
+    @property
+    def fold_numbers(self) -> range:
+        """Those that are run; a quick run takes the first two of the same folds."""
+        return range(min(2, self.folds) if self.quick else self.folds)
+
+    def chosen(self, names: Iterable[str]) -> list[str]:
+        """The data sets that were asked for."""
+        return [name for name in names if not self.sets or name in self.sets]
+
+    def asked(self, methods: Iterable[str]) -> list[str]:
+        """The methods that were asked for."""
+        return [method for method in methods if not self.methods or method in self.methods]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One method on one fold. `work` is called in another process, so it is a partial."""
+
+    experiment: str
+    dataset: str
+    method: str
+    fold: int
+    work: Callable[[], Result] = field(compare=False, repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # that change the result
+
+    @property
+    def name(self) -> str:
+        return f"{self.experiment} {self.dataset}: {self.method}, fold {self.fold + 1}"
+
+    @property
+    def file(self) -> str:
+        """A name of its own for everything that would give another result."""
+        told = [self.experiment, self.dataset, self.method, self.fold, dict(self.settings)]
+        digest = hashlib.sha256(json.dumps([*told, __version__], sort_keys=True).encode())
+        return f"{self.experiment}-{self.dataset}-{self.fold}-{digest.hexdigest()[:16]}.result"
+
+
+class Store:
+    """Results on disk, one file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def read(self, task: Task) -> Result | None:
+        """What the task gave, if it is there and whole."""
+        path = self.folder / task.file
+        if not path.exists():
+            return None
+        try:
+            manifest, arrays = archive.read(path, "result")
+        except FileError:
+            return None
+        return {**manifest["numbers"], **arrays}
+
+    def write(self, task: Task, result: Result) -> None:
+        arrays = {name: v for name, v in result.items() if isinstance(v, np.ndarray)}
+        numbers = {name: float(v) for name, v in result.items() if name not in arrays}
+        manifest = {"contents": "result", "task": task.name, "numbers": numbers}
+        archive.write(self.folder / task.file, manifest, arrays)
+
+
+def run(
+    tasks: Iterable[Task],
+    store: Store,
+    jobs: int = 1,
+    show: Callable[[Task, int, int], None] = lambda task, done, total: None,
+) -> dict[Task, Result]:
+    """The results of all tasks; those that are not on disk yet are worked out, `jobs` at a time."""
+    tasks = list(tasks)
+    results = {task: result for task in tasks if (result := store.read(task)) is not None}
+    missing = [task for task in tasks if task not in results]
+    for task, result in _worked_out(missing, jobs):
+        store.write(task, result)
+        results[task] = result
+        show(task, len(results), len(tasks))
+    return {task: results[task] for task in tasks}
+
+
+def _worked_out(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Result]]:
+    if jobs == 1:
+        yield from map(_worked, tasks)
+        return
+    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        yield from Parallel(return_as="generator_unordered")(delayed(_worked)(t) for t in tasks)
+
+
+def _worked(task: Task) -> tuple[Task, Result]:
+    return task, task.work()
