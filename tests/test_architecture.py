@@ -10,11 +10,11 @@ from pathlib import Path
 import kofa
 
 ORDER = [
-    "errors", "archive", "linalg", "tables", "scaling", "kernels", "landmarks", "likelihoods",
-    "views", "observations", "posterior", "updates", "rotation", "refinement", "calibration",
-    "bound", "inference", "engine", "learning", "selection", "published", "study", "lessons",
-    "vectors", "encoding", "prediction", "inspection", "codec", "checkpoint", "omics",
-    "model", "estimators", "files", "cli",
+    "errors", "datasets", "archive", "dtypes", "linalg", "tables", "scaling", "kernels",
+    "landmarks", "likelihoods", "views", "observations", "posterior", "updates", "rotation",
+    "refinement", "calibration", "bound", "inference", "engine", "learning", "selection",
+    "published", "study", "lessons", "vectors", "encoding", "prediction", "inspection",
+    "soundness", "codec", "checkpoint", "omics", "model", "estimators", "files", "paper", "cli",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import subprocess
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import kofa
-from kofa import codec
+from kofa import archive, codec
 from kofa.checkpoint import Checkpoint, fingerprint
 from kofa.errors import DeclarationError, FileError
 
@@ -178,6 +180,95 @@ def test_resume_refuses_a_damaged_file(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(FileError, match=str(path)):
+        model.fit(data, resume=True)
+
+
+def broken_off(name, path):
+    """A fit that was broken off, its data, and what its checkpoint holds."""
+    model, data = model_of(name, checkpoint=path, callback=breaking(6))
+    with pytest.raises(BrokenOffError):
+        model.fit(data)
+    return model.set_params(callback=None), data, *archive.read(path)
+
+
+def places(tree, place=()):
+    """Where something stands in a tree of dicts and lists."""
+    pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    for key, value in pairs:
+        yield (*place, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*place, key))
+
+
+def put(tree, place, value):
+    for key in place[:-1]:
+        tree = tree[key]
+    tree[place[-1]] = value
+
+
+def changed_array(array, rng):
+    """The same but for one entry, its shape or its type."""
+    if array.ndim and len(array) and rng.random() < 0.5:
+        return array[:-1]
+    if array.dtype.kind != "f":
+        return array[None]
+    array = array.copy()
+    array.flat[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -1.5, 1e300])
+    return array
+
+
+@pytest.mark.parametrize("name", ["two tables", "labels", "three starts"])
+def test_resume_refuses_a_file_that_was_tampered_with(name, tmp_path):
+    path, rng = tmp_path / "c", np.random.default_rng(1)
+    model, data, manifest, arrays = broken_off(name, path)
+    values = [None, True, -1, 10**30, 0.5, "x", [], {}, {"float": "nan"}, {"dict": {}}]
+    for n in range(60):
+        tree, held = copy.deepcopy(manifest["tree"]), dict(arrays)
+        if n % 2:
+            which = str(rng.choice(list(held)))
+            held[which] = changed_array(held[which], rng)
+        else:
+            where = list(places(tree))
+            put(tree, where[rng.integers(len(where))], values[rng.integers(len(values))])
+        if tree != manifest["tree"] or n % 2:
+            archive.write(path, {**manifest, "tree": tree}, held)
+            with pytest.raises(FileError, match="damaged or was tampered with"):
+                model.fit(data, resume=True)
+    archive.write(path, manifest, arrays)  # as it was
+    assert_same(model.fit(data, resume=True), model_of(name)[0].fit(data))
+
+
+@pytest.mark.parametrize("part", ["tree", "seal", "about", "contents"])
+@pytest.mark.parametrize("value", [None, [], "x", 0])
+def test_resume_refuses_a_file_with_another_head(part, value, tmp_path):
+    path = tmp_path / "c"
+    model, data, manifest, arrays = broken_off("two tables", path)
+    archive.write(path, {**manifest, part: value}, arrays)
+    if part == "about":  # is for people
+        model.fit(data, resume=True)
+    else:
+        with pytest.raises(FileError, match=str(path)):
+            model.fit(data, resume=True)
+
+
+def test_resume_refuses_an_array_of_another_file(tmp_path):
+    """Bytes that are all right in themselves."""
+    model, data, manifest, arrays = broken_off("two tables", tmp_path / "c")
+    further, _ = model_of("two tables", checkpoint=tmp_path / "d", max_iter=9)
+    with pytest.warns(ConvergenceWarning):
+        further.fit(data)
+    _, others = archive.read(tmp_path / "d")
+    name = next(n for n in arrays if "weights_mean" in n)
+    archive.write(tmp_path / "c", manifest, {**arrays, name: others[name]})
+    with pytest.raises(FileError, match="not what was written"):
+        model.fit(data, resume=True)
+
+
+def test_no_code_of_a_checkpoint_is_run(tmp_path):
+    model, data, manifest, arrays = broken_off("two tables", tmp_path / "c")
+    put(manifest, ("tree", "dict", "prepared"), {"os.system": "touch here"})
+    archive.write(tmp_path / "c", manifest, arrays)
+    with pytest.raises(FileError, match=r"unknown kind 'os\.system'"):
         model.fit(data, resume=True)
 
 

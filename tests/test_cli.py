@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -352,6 +353,8 @@ n_init = 2
         ("random_state = 3", "max_iter = 0", "line 3: Expected max_iter to be a whole number"),
         ('file = "rna.csv"', "sep = 3", "line 5: view 'rna': expected file = "),
         ('"rna.csv"', '"rna.csv"\nsep = "--"', "line 7: Expected sep to be one character but got"),
+        ("[views.rna]", '[read]\nsep = "--"\n\n[views.rna]', "line 6: Expected sep to be one char"),
+        ('"rna.csv"', '""', "line 6: view 'rna': expected file = "),
         ('"rna.csv"', '"rna.csv"\nindex = 1.5', "line 7: Expected index to be a name, a position"),
         ('"rna.csv"', '"rna.csv"\nencoding = "u"', "line 7: Unknown encoding 'u'; try 'utf-8'"),
         ("categorical", 'categorical"\nkernel = "rbf', "line 15: view 'stage': a view of kind cat"),
@@ -383,6 +386,9 @@ def test_views_by_option(folder):
     assert parse_view("x=c.h5mu:rna", {})[1].reading.modality == "rna"
     assert parse_view("x=c.h5mu:obs:stage:categorical", {})[1].reading.layer == "obs"
     assert parse_view("x=c.h5ad:counts:count", {})[1].reading.layer == "counts"
+    assert parse_view("x=a.csv:age, sex", {})[1].reading.columns == ("age", "sex")
+    assert parse_view("x=a.txt", {"sep": "space"})[1].reading.sep == " "
+    assert parse_view("x=a.npz:space", {})[1].reading.array == "space"
     assert str(parse_view("x=C:/data/a.csv:real", {})[1].file) == "C:/data/a.csv"
     (folder / "odd:name.csv").write_text("id,a\ns,1\n")
     assert str(parse_view("x=odd:name.csv:a", {})[1].file) == "odd:name.csv"
@@ -405,6 +411,8 @@ def test_files_that_cannot_be_read_say_where(folder):
     assert message.endswith("declare the view as kind real")
     (folder / "x.csv").write_text("id,a\nA0,1\nA1,2\n")
     assert "x.csv: View 'x' shares no sample with the other views" in error(fit)
+    (folder / "x.csv").write_text("gene,000,001\ng,1,2\nh,3,5\n")
+    assert error(fit).startswith("x.csv: the columns, not the rows, are the samples of the other")
     assert error("fit --view x=rnaa.csv -o m.kofa").endswith("did you mean 'rna.csv'?")
 
 
@@ -418,17 +426,37 @@ def test_models_and_data_that_change_places(model):
     assert "the file of a view" in error("fit -v rna=model.kofa -o model.kofa")
 
 
+def test_nothing_but_models_and_checkpoints_is_replaced(folder, model):
+    with zipfile.ZipFile("book.xlsx", "w") as book:
+        book.writestr("xl/workbook.xml", "")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert "the file of a view" in error("fit study.toml --checkpoint rna.csv -o new.kofa")
+    assert "not a kofa model" in error("fit study.toml --checkpoint study.toml -o new.kofa")
+    assert "not a kofa model" in error("fit study.toml -o book.xlsx")
+    command = "fit study.toml --checkpoint model.kofa -o model.kofa"
+    assert "expected another file than the model's" in error(command, code=2)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert model in before
+
+
 @pytest.mark.usefixtures("model")
 def test_places_that_cannot_be_written_are_found_before_the_work(monkeypatch):
-    monkeypatch.setattr("kofa.files.reading.read_text", pytest.fail)
+    monkeypatch.setattr("kofa.cli.study.read_file", pytest.fail)
     assert "there is no folder 'no'; make it first" in error("fit study.toml -o no/m.kofa")
-    assert "not a kofa model; choose another name" in error("fit study.toml -o rna.csv")
+    assert "not a kofa model; choose another name" in error("fit study.toml -o study.toml")
     assert "there is no folder 'no'" in error("transform model.kofa -v rna=rna.csv -o no/f.csv")
     assert "ends in .csv, .tsv" in error("transform model.kofa -v rna=rna.csv -o f.docx")
     assert "a file that is read" in error("transform model.kofa -v rna=rna.csv -o rna.csv")
     assert "expected a folder" in error("impute model.kofa -v rna=rna.csv -o rna.csv")
     assert "a file that is read" in error("impute model.kofa -v rna=rna.csv -o .")
     assert "there is no folder 'no'" in error("impute model.kofa -v rna=rna.csv -o no/f")
+    assert "expected a folder" in error("impute model.kofa -v rna=rna.csv -o -", code=2)
+
+
+def test_no_folder_is_made_for_tables_that_cannot_be_filled(model):
+    Path("new.csv").write_text("id,g0\n000,1\n")
+    assert "there is no column 'g1'" in error("impute model.kofa -v rna=new.csv -o filled")
+    assert not (model.parent / "filled").exists()
 
 
 @pytest.mark.parametrize(
@@ -442,6 +470,11 @@ def test_places_that_cannot_be_written_are_found_before_the_work(monkeypatch):
         ("fit study.toml --kernel ran=rbf -o m.kofa", "no view 'ran'; did you mean 'rna'?"),
         ("fit study.toml --kernel rna -o m.kofa", "Expected --kernel NAME=KERNEL but got 'rna'"),
         ("fit study.toml --kernel stage=rbf -o m.kofa", "a view of kind categorical has no kernel"),
+        (
+            "fit study.toml --kernel rna=rbff -o m.kofa",
+            "--kernel rna: View 'rna': expected a kernel",
+        ),
+        ("transform model.kofa -v rna=rna.csv -v rna=x.csv", "the view 'rna' is given twice"),
         ("transform model.kofa", "Expected tables: give --view NAME=FILE"),
         ("transform model.kofa -v ran=rna.csv", "has no view 'ran'; did you mean 'rna'?"),
         ("transform model.kofa -v rna=rna.csv:count", "the view is real in the model"),
@@ -459,6 +492,7 @@ def test_wrong_options_are_errors_of_usage(command, message):
 @pytest.mark.usefixtures("model")
 def test_typer_finds_the_rest():
     assert "Missing option" in run("fit study.toml", 2).stderr
+    assert "--factors" in run("fit study.toml -o m.kofa --factors 0", 2).stderr
     assert "No such command" in run("fitt", 2).stderr
     assert "--nothing" in run("info model.kofa --nothing", 2).stderr
     assert error("predict model.kofa -v rna=rna.csv --std").startswith("View 'stage'")
@@ -514,6 +548,7 @@ def test_narrow_terminals_fold_tables():
 def test_help_has_examples(command):
     shown = run(f"{command} --help").stdout
     assert "Usage: kofa" in shown
+    assert "bool" not in shown.lower()  # flags take no value
     assert command in ("info", "init") or re.search(r"kofa \w+ \w", shown)
 
 
@@ -616,6 +651,40 @@ def test_init_sees_separators_and_missing_ids(tmp_path):
     assert read_study(tmp_path / "study.toml").read()["a"].shape[0] == 3
 
 
+def test_init_turns_tables_whose_columns_are_samples(folder):
+    tables()["rna"].T.to_csv("rna.csv")
+    assert "rna" in run("init --force").stdout
+    text = (folder / "study.toml").read_text(encoding="utf-8")
+    assert text.count("transpose = true") == 1
+    pd.testing.assert_frame_equal(
+        read_study(Path("study.toml")).sources["rna"].read(), tables()["rna"], check_names=False
+    )
+    run("fit study.toml --max-iter 3 -o model.kofa -q")
+
+
+@pytest.mark.usefixtures("folder")
+def test_init_declares_what_fit_takes_from_a_folder_of_odd_files():
+    rna = tables()["rna"].to_csv()
+    Path("semicolons.csv").write_text(tables()["rna"].to_csv(sep=";", decimal=","))
+    Path("windows.csv").write_bytes(b"\xef\xbb\xbf" + rna.replace("\n", "\r\n").encode())
+    Path("spaces.csv").write_text(rna + "\n   \n")
+    Path("trailing.csv").write_text(rna.replace("\n", ",\n"))
+    Path("comment.csv").write_text("# by X\n" + rna)
+    Path("thousands.csv").write_text('id,a\n000,"1,500"\n001,"2,500"\n')
+    Path("no_id.csv").write_text(rna + ",1,1,1,1,1,1\n")
+    Path("strangers.csv").write_text("id,a\nA,1.5\nB,2.5\n")
+    shown = run("init --force").stdout
+    assert "left out comment.csv: expected the names of columns" in shown
+    assert "left out no_id.csv: line 82, column 'id': expected a sample id" in shown
+    assert "left out column 'a' of thousands.csv" in shown
+    assert "strangers is not used: strangers.csv shares no sample with the others" in shown
+    plan = read_study(Path("study.toml"))
+    assert not {"comment", "no_id", "strangers"} & set(plan.views)
+    for name in ("semicolons", "windows", "spaces", "trailing"):
+        assert plan.sources[name].read().shape == (80, 6)
+    run("fit study.toml --max-iter 3 -o model.kofa -q")
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_init_finds_modalities_and_what_is_known_of_samples(tmp_path, rng):
     anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
@@ -649,12 +718,20 @@ def test_init_without_tables(tmp_path):
         (["-1", "2"], "real"),
         (["a", "b", "a", "b"], "categorical"),
         (["a", "b", "c", "d", "e"], "text"),
+        (["a", "b"], "text"),
+        (["a", "?", "a"], "constant"),
+        (["01", "12", "01", "12"], "categorical"),
         (["", "NA"], "empty"),
         (["1", "2", "-999"], "count"),
     ],
 )
 def test_kinds_of_columns(cells, kind):
     assert guess_column("x", cells).kind == kind
+
+
+def test_marks_of_missing_labels_are_no_class():
+    found = guess_column("x", ["a", "b", "a", "b", "?", "unknown", "?"])
+    assert (found.kind, found.missing) == ("categorical", ("?", "unknown"))
 
 
 def test_demo_shows_a_result_and_writes_its_tables(tmp_path):
@@ -694,11 +771,10 @@ def test_commands_in_the_pages_work(page, tmp_path, monkeypatch):
             assert not shown or without_numbers(printed)[: len(shown)] == without_numbers(shown)
 
 
-def test_pages_have_commands():
-    assert (
-        sum(command.startswith("kofa ") for command, _ in commands(ROOT / "docs/commandline.md"))
-        > 5
-    )
+@pytest.mark.parametrize(("page", "least"), [("docs/commandline.md", 6), ("README.md", 3)])
+def test_pages_have_commands(page, least):
+    used = [command for command, _ in commands(ROOT / page) if command.startswith("kofa ")]
+    assert len(used) >= least
 
 
 def test_warnings_are_not_swallowed_outside_of_commands():

@@ -208,9 +208,22 @@ def test_pandas_labels_may_have_any_dtype(rng):
         model = KernelFactorClassifier(**SMALL).fit(X, series)
         assert list(model.classes_) == ["in", "out"]
         assert_array_equal(model.predict_proba(X), plain)
-    numbers = pd.Series((y == "out").astype(int)).astype("Int64")
-    numbers[0] = pd.NA
-    assert KernelFactorClassifier(**SMALL).fit(X, numbers).classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "category", "string"])
+def test_missing_labels_leave_the_others_as_they_are(rng, dtype):
+    pd = pytest.importorskip("pandas")
+    X, y = rings(rng)
+    kinds = {"boolean": y == "out", "string": y}
+    series = pd.Series(kinds.get(dtype, (y == "out").astype(int)), range(100, 180)).astype(dtype)
+    series.iloc[:9] = pd.NA
+    before = series.copy()
+    model = KernelFactorClassifier(**SMALL).fit(X, series)
+    known = series.iloc[9:].tolist()
+    assert model.classes_.tolist() == sorted(set(known))
+    assert {type(label) for label in model.predict(X).tolist()} == {type(known[0])}
+    assert model.score(X, series) == accuracy_score(known, model.predict(X[9:]))
+    pd.testing.assert_series_equal(series, before)
 
 
 def test_classes_are_sorted_whatever_the_order_of_categories(rng):
@@ -241,6 +254,26 @@ def test_several_labels_may_have_holes(rng):
     assert (model.predict(X) == Y).mean() > 0.9
     whole = ~np.isnan(holed).any(axis=1)
     assert_allclose(model.score(X, holed), accuracy_score(Y[whole], model.predict(X)[whole]))
+
+
+def test_masked_entries_are_missing(rng):
+    X, y = waves(rng)
+    hidden = np.ma.masked_greater(X, 1.0)
+    holes = hidden.filled(np.nan)
+    targets = np.ma.masked_array(y, mask=np.arange(80) < 9)
+    model = KernelFactorRegressor(**SMALL).fit(hidden, targets)
+    other = KernelFactorRegressor(**SMALL).fit(holes, np.where(targets.mask, np.nan, y))
+    assert_array_equal(model.predict(hidden), other.predict(holes))
+    assert model.score(hidden, targets) == other.score(holes[9:], y[9:])
+
+
+def test_masked_labels_are_not_known(rng):
+    X, y = rings(rng)
+    masked = np.ma.masked_array(y, mask=np.arange(80) < 9)
+    model = KernelFactorClassifier(**SMALL).fit(X, masked)
+    other = KernelFactorClassifier(**SMALL).fit(X, [None] * 9 + y[9:].tolist())
+    assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+    assert model.score(X, masked) == accuracy_score(y[9:], model.predict(X[9:]))
 
 
 def test_classifier_score_takes_weights(rng):
@@ -549,6 +582,28 @@ def test_copies_say_the_same(rng, estimator, tmp_path):
         assert_array_equal(copy.transform(X), model.transform(X))
         if estimator is not KernelFactorAnalysis:
             assert_array_equal(copy.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_the_same_values_may_lie_in_memory_in_any_way(rng, estimator):
+    model, X, y = fit_small(estimator, rng)
+    apart = np.zeros((2 * len(X), 2 * X.shape[1]))[::2, ::2]
+    apart[:] = X
+    for same in (np.asfortranarray(X), apart, X.astype(">f8"), X.astype(object), X.tolist()):
+        if isinstance(same, np.ndarray):
+            same.setflags(write=False)
+        again = clone(model).fit(same, y)
+        assert_array_equal(again.transform(same), model.transform(X))
+
+
+def test_rows_of_y_belong_to_those_of_x_whatever_their_names(rng):
+    pd = pytest.importorskip("pandas")
+    X, y = waves(rng)
+    frame = pd.DataFrame(X, columns=list("abcd"), index=range(80, 160))
+    targets = pd.DataFrame({"u": y, "v": -y}, index=range(80)[::-1])
+    model = KernelFactorRegressor(**SMALL).fit(frame, targets)
+    other = KernelFactorRegressor(**SMALL).fit(X, targets.to_numpy())
+    assert_array_equal(model.predict(frame), other.predict(X))
 
 
 @pytest.mark.parametrize("estimator", ALL)

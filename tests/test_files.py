@@ -177,6 +177,7 @@ def test_text_in_a_column_of_numbers(made):
     [
         ("id;a\ns1;2\ns2;1,5\n", ".", "1,5", ","),
         ('id,a\ns1,2\ns2,"-1.000,5"\n', ".", "-1.000,5", ","),
+        ("id;a\ns1;2\ns2;1,500\n", ".", "1,500", ","),
         ("id;a\ns1;2\ns2;1.5\n", ",", "1.5", "."),
     ],
 )
@@ -187,15 +188,44 @@ def test_other_decimal_mark(made, text, decimal, cell, cure):
 
 
 @pytest.mark.parametrize(
+    ("text", "decimal", "mark"),
+    [
+        ('id,a\ns1,"1,500"\n', ".", ","),
+        ('id;a\ns1;"-1,234,500.5"\n', ".", ","),
+        ("id;a\ns1;1.500,5\n", ",", "."),
+    ],
+)
+def test_marks_between_thousands_are_no_decimal_marks(made, text, decimal, mark):
+    message = error_of(made("x.csv", text), Reading(decimal=decimal))
+    assert message.endswith(f"; remove the marks between thousands ({mark!r})")
+
+
+def test_separators_at_the_ends_of_lines_make_no_column(made):
+    frame = read_file(made("x.csv", "id,a,b,\ns1,1,2,\ns2,3,,\n"))
+    assert list(frame.columns) == ["a", "b"]
+    frame = read_file(made("x.csv", "id,a,\ns1,1,\ns2,3,4\n"))
+    assert list(frame.columns) == ["a", ""]
+
+
+def test_lines_of_spaces_are_no_rows(made):
+    path = made("x.csv", "id,a\n  \ns1,1\n\t\ns2,high\n   \n")
+    assert read_file(path, Reading(values="words")).index.tolist() == ["s1", "s2"]
+    assert error_of(path).startswith(", line 5, column 'a': expected a number but got 'high'")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", ": the file is empty; expected a header with rows below it"),
         ("\n\n", ": the file is empty; expected a header with rows below it"),
         ("id,a,b\n", ": there is a header but no rows below it"),
         ("id,a,a\ns1,1,2\n", ", line 1: columns 2 and 3 are both called 'a'; rename one of them"),
-        ("id,,\ns1,1,2\n", ", line 1: columns 2 and 3 have no name; rename one of them"),
+        ("id,,\ns1,1,2\n", ", line 1: columns 2 and 3 have no name; name them, or remove"),
         ("a\n1\n", ": there is one column, 'a', but sample ids and values take two; set sep"),
         ("a,b\n1.5,2\n2.5,3\n", ": there is no column of sample ids: the first holds numbers such"),
+        ("# by X\nid,a\ns1,1\n", ": expected the names of columns first but got '# by X'; remove"),
+        ("# by X\n# today\nid,a\ns1,1\n", ": expected the names of columns first but got '# by"),
+        ("sep=;\nid;a;b\ns1;1;2\n", ": expected the names of columns first but got 'sep='; rem"),
         ('id,a\ns1,"1\ns2,2\n', ", line 2: a quotation mark opens and none closes it; remove it"),
     ],
 )
@@ -208,6 +238,12 @@ def test_latin_1(made):
     assert message.startswith(
         ", line 3: byte 0xe9 is not UTF-8; save the file as UTF-8, or set enc"
     )
+
+
+def test_utf_16(made):
+    path = made("x.txt", "id\ta\ns1\t1\n", "utf-16")
+    assert error_of(path).endswith("set encoding, such as 'utf-16'")
+    assert read_file(path, Reading(encoding="utf-16")).loc["s1", "a"] == 1
 
 
 def test_unknown_columns_and_index(made):
@@ -227,6 +263,12 @@ def test_missing_file_folder_and_nearest_name(made, tmp_path):
     assert error_of(tmp_path / "clinicl.csv").endswith("; did you mean 'clinical.csv'?")
     assert "there is no folder" in error_of(tmp_path / "nowhere" / "x.csv")
     assert error_of(tmp_path).endswith("expected a file but this is a folder")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_pipes(tmp_path):
+    os.mkfifo(tmp_path / "x.csv")
+    assert error_of(tmp_path / "x.csv").endswith("a pipe or a device; save it first")
 
 
 def test_files_of_other_programs(tmp_path):
@@ -337,6 +379,8 @@ def test_h5ad_and_h5mu(tmp_path):
     assert read_file(path, Reading(layer="counts")).to_numpy().sum() == 6
     stage = read_file(path, Reading(values="labels", layer="obs", columns=["stage"]))["stage"]
     assert stage.tolist() == ["u", "v", "u"]
+    turned = read_file(path, Reading(transpose=True, columns=["c"]))
+    assert turned.to_dict() == {"c": {"g1": 4.0, "g2": 5.0}}
     assert "no layer 'count'; did you mean 'counts'?" in error_of(path, Reading(layer="count"))
 
     both = mudata.MuData({"rna": rna, "prot": rna[:2].copy()})

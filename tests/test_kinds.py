@@ -659,3 +659,12 @@ def test_quantiles_of_enormous_counts_end():
     model = kofa.FactorModel(views).fit({"x": x, "n": counts})
     (median,) = model.predict_quantiles({"x": [[1e20, 1e20]]}, "n", [0.5])
     assert np.isfinite(median).all()
+
+
+def test_standard_deviations_of_enormous_values_do_not_overflow():
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    y = 1e200 * x[:, :1]
+    model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}).fit({"x": x, "y": y})
+    mean, std = model.predict({"x": x}, "y", return_std=True)
+    assert np.isfinite(std).all()
+    assert np.abs(mean - y).max() < 1e198

@@ -136,6 +136,20 @@ def test_matrices_in_files_are_read(adata, make, tmp_path):
         backed.file.close()
 
 
+def test_a_part_of_a_file_is_read_but_not_fitted(adata, tmp_path):
+    """anndata could not write the factors to it, which must not come out after the fit."""
+    adata.write_h5ad(tmp_path / "x.h5ad")
+    model = fast().fit(adata)
+    backed = ad.read_h5ad(tmp_path / "x.h5ad", backed="r")
+    try:
+        part = backed[5:20]
+        pd.testing.assert_frame_equal(model.transform(part), model.transform(adata[5:20]))
+        with pytest.raises(kofa.DataError, match="without backed"):
+            fast().fit(part)
+    finally:
+        backed.file.close()
+
+
 def test_parts_of_an_anndata_are_read(adata):
     pd.testing.assert_frame_equal(
         omics.from_mudata(adata[5:20, ::2])["X"], omics.from_mudata(adata)["X"].iloc[5:20, ::2]

@@ -310,6 +310,16 @@ LABELS = {
 }  # fmt: skip
 
 
+def test_room_for_much_longer_labels_is_not_kept(path):
+    """It would be taken for each prediction; a stranger's file could take all there is."""
+    labels = TABLES["label"].astype("U9999")
+    views = {"x": kofa.Real(), "label": kofa.Categorical()}
+    model = kofa.FactorModel(views, tol=1.0).fit({"x": Z, "label": labels})
+    model.save(path)
+    predicted = kofa.load(path).predict({"x": Z}, "label")
+    assert predicted.tolist() == model.predict({"x": Z}, "label").tolist()
+
+
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_come_back_in_their_type(kind, path):
     pd = pytest.importorskip("pandas")

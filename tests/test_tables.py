@@ -62,6 +62,14 @@ def test_labels_of_an_array_of_numbers_are_classes():
     np.testing.assert_array_equal(table.values[:, 0], [1, 0, 1])
 
 
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_dates_of_an_array_are_labels(unit):
+    dates = np.array(["2021-01-01", "2020-01-01", "NaT"], dtype=f"M8[{unit}]")
+    table = read_table("y", dates, labels=True)
+    assert table.classes.tolist() == [dates[1], dates[0]]
+    np.testing.assert_array_equal(table.values[:, 0], [1, 0, np.nan])
+
+
 def test_categories_keep_their_order():
     data = pd.Series(pd.Categorical(["lo", "hi", None], categories=["lo", "mid", "hi"]))
     assert read_table("y", data, labels=True).classes.tolist() == ["lo", "hi"]

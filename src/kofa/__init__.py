@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kofa import omics
+    from kofa import datasets, omics
     from kofa.errors import DataError, DeclarationError, FileError, KofaError
     from kofa.estimators import (
         KernelFactorAnalysis,
@@ -39,6 +39,7 @@ __all__ = [
     "Positive",
     "Precomputed",
     "Real",
+    "datasets",
     "load",
     "omics",
 ]
@@ -57,8 +58,8 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "omics":
-        return import_module("kofa.omics")
+    if name in ("datasets", "omics"):
+        return import_module(f"kofa.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'kofa' has no attribute {name!r}")
     value = getattr(import_module(f"kofa.{_ROOM_OF[name]}"), name)

@@ -49,6 +49,7 @@ _KINDS = {
     "model": "a fitted model: read it with kofa.load",
     "checkpoint": "the checkpoint of a fit: continue it with "
     "FactorModel(..., checkpoint=path).fit(data, resume=True)",
+    "result": "the result of one step of an experiment: kofa paper reads it",
 }
 
 StrPath = str | os.PathLike[str]
@@ -228,6 +229,12 @@ _AGAIN = "copy it again from where it was written, or save the model again"
 def damaged(path: StrPath, what: str) -> FileError:
     """The error for a file of which something is not as kofa writes it."""
     return FileError(f"{_shown(path)} is damaged or was tampered with: {what}; {_AGAIN}.")
+
+
+def require(condition: bool, what: str) -> None:
+    """Raise, saying what is wrong, unless something read from a file is as it should be."""
+    if not condition:
+        raise FileError(what)
 
 
 def _shown(path: StrPath) -> str:

@@ -155,7 +155,7 @@ class _KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return np.asarray(
             validate_data(
                 self,
-                X,
+                _unmasked(X),
                 reset=in_fit,
                 dtype=np.float64,
                 ensure_all_finite="allow-nan",
@@ -380,13 +380,14 @@ callback
         Of several labels, all must be right, and all must be known.
         """
         labels, known, _ = _labels(y, self)
-        right = np.equal(self.predict(X), labels, dtype=object).astype(bool)
-        if self._multilabel:
-            right, known = np.asarray(right.all(axis=1)), np.asarray(known.all(axis=1))
+        known = np.asarray(known.reshape(len(known), -1).all(axis=1))
         if not known.any():
             raise DataError("Expected a label to score by but all of y is missing.")
+        predicted = self.predict(X)
+        check_consistent_length(predicted, labels)
+        right = np.equal(predicted[known], labels[known], dtype=object).astype(bool)
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-        return float(np.average(right[known], weights=weight))
+        return float(np.average(right.reshape(len(right), -1).all(axis=1), weights=weight))
 
 
 # ---------------------------------------------------------------- views of X
@@ -457,6 +458,12 @@ def _by_view(option: str, value: Any, views: Iterable[str]) -> dict[str, Any]:
     return dict(value)
 
 
+def _unmasked(values: Any) -> Any:
+    """What a mask hides is missing; scikit-learn would look behind the mask."""
+    masked = isinstance(values, np.ma.MaskedArray)
+    return np.ma.filled(values.astype(np.float64), np.nan) if masked else values
+
+
 def _named(values: NDArray[Any], names: Iterable[Hashable] | None) -> Any:
     """A DataFrame, if columns have names of their own, so that the model knows them by these."""
     if names is None or values.ndim == 1:
@@ -485,7 +492,11 @@ def _numbers(y: Any, estimator: Any) -> Array:
     _check_given(y, estimator)
     return np.asarray(
         check_array(
-            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
+            _unmasked(y),
+            dtype=np.float64,
+            ensure_2d=False,
+            ensure_all_finite="allow-nan",
+            input_name="y",
         )
     )
 
@@ -493,8 +504,7 @@ def _numbers(y: Any, estimator: Any) -> Array:
 def _labels(y: Any, estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
     """Labels, which of them are known, and the classes."""
     _check_given(y, estimator)
-    # Words and None, or words and NaN, must not all become words.
-    array = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    array = _as_they_are(y)
     if array.ndim == 2 and array.shape[1] > 1:
         indicators = _numbers(y, estimator)
         known = ~np.isnan(indicators)
@@ -503,6 +513,15 @@ def _labels(y: Any, estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_], ND
     labels = column_or_1d(array, warn=True)
     table = read_table(_TARGET, labels, labels=True)
     return labels, ~np.isnan(table.values[:, 0]), table.classes
+
+
+def _as_they_are(y: Any) -> NDArray[Any]:
+    """Labels as an array: words next to None stay what they are, and so do whole numbers."""
+    if isinstance(y, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(y.astype(object), np.nan))
+    if hasattr(y, "to_list") and not isinstance(y.dtype, np.dtype):  # of pandas or polars alone
+        y = y.to_list()
+    return np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
 
 
 def _check_known(X: Array, known: NDArray[np.bool_]) -> None:

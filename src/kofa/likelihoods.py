@@ -142,17 +142,18 @@ class Gaussian(Likelihood):
         return None
 
     def _decode(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        return self.scaling.decode(mean), variance * self.scaling.spread**2
+        """Mean and standard deviation in the user's units, or their logarithms."""
+        return self.scaling.decode(mean), self.scaling.decode_std(np.sqrt(variance))
 
     def predict(self, mean: Array, variance: Array) -> Array:
         return self._decode(mean, variance)[0]
 
     def std(self, mean: Array, variance: Array) -> Array:
-        return np.sqrt(self._decode(mean, variance)[1])
+        return self._decode(mean, variance)[1]
 
     def quantile(self, mean: Array, variance: Array, p: float) -> Array:
-        mean, variance = self._decode(mean, variance)
-        return np.asarray(mean + ndtri(p) * np.sqrt(variance))
+        mean, std = self._decode(mean, variance)
+        return np.asarray(mean + ndtri(p) * std)
 
     def log_unit(self, values: Array) -> Array:  # noqa: ARG002
         """log |d encoded / d value|, by column or by entry."""
@@ -176,12 +177,12 @@ class LogNormal(Gaussian):
         )
 
     def predict(self, mean: Array, variance: Array) -> Array:
-        mean, variance = self._decode(mean, variance)
-        return np.exp(mean + 0.5 * variance)
+        mean, std = self._decode(mean, variance)
+        return np.exp(mean + 0.5 * std**2)
 
     def std(self, mean: Array, variance: Array) -> Array:
         expected = self.predict(mean, variance)
-        return np.asarray(expected * np.sqrt(np.expm1(self._decode(mean, variance)[1])))
+        return np.asarray(expected * np.sqrt(np.expm1(self._decode(mean, variance)[1] ** 2)))
 
     def quantile(self, mean: Array, variance: Array, p: float) -> Array:
         return np.exp(super().quantile(mean, variance, p))

@@ -79,10 +79,15 @@ def from_mudata(
 def tables(data: Any, views: Any, whole: bool = True) -> Any:
     """What a model reads of a MuData or AnnData; anything else as it is.
 
-    With `whole` all views must be there, else one of them.
+    With `whole` all views must be there, and a place for what is found, else one of the views.
     """
     if not is_omics(data):
         return data
+    if whole and data.isbacked and data.is_view:  # nothing can be written to it; not after an hour
+        raise DataError(
+            "Expected data to which the factors can be written but got a part of data that are in "
+            "a file; read the file without backed, then take the part."
+        )
     names = list(views) if isinstance(views, Mapping) else None
     if whole or not names:
         return from_mudata(data, names)

@@ -147,7 +147,8 @@ def _label_table(table: Table, columns: Sequence[Any]) -> Table:
             f"View {table.name!r}: expected one column of labels but got {len(columns)}; declare "
             f"0/1 columns as kofa.Binary(), or each column as a view of its own."
         )
-    labels = columns[0].tolist()
+    dates = columns[0].dtype.kind in "mM"  # of which tolist may make numbers
+    labels = list(columns[0]) if dates else columns[0].tolist()
     try:
         seen = {label: None for label in labels if not _is_missing(label)}  # keeps the order
     except TypeError:

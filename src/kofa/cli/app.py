@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from kofa.cli import UsageError
-from kofa.cli.display import Screen
+from kofa.cli.display import Screen, counted
 from kofa.errors import KofaError
 
 if TYPE_CHECKING:
@@ -20,7 +20,22 @@ if TYPE_CHECKING:
     from kofa.model import FactorModel
 
 
-class Commands(TyperGroup):
+class PlainFlags:
+    """Help that has no <bool> beside options that take no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class Command(PlainFlags, TyperCommand):
+    """One command."""
+
+
+class Commands(PlainFlags, TyperGroup):
     """All commands, with errors in one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -173,7 +188,7 @@ def root(
     """
 
 
-@app.command()
+@app.command(cls=Command)
 def fit(
     to: Annotated[
         Path, typer.Option("--to", "-o", metavar="MODEL", help="Where to write the model.")
@@ -200,27 +215,27 @@ def fit(
     ] = None,
     factors: Annotated[
         int | None,
-        typer.Option(metavar="N", rich_help_panel=MODEL, help="The most factors allowed."),
+        typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="The most factors allowed."),
     ] = None,
     init: Annotated[
         int | None,
         typer.Option(
-            metavar="N", rich_help_panel=MODEL, help="Number of starts; the best is kept."
+            min=1, metavar="N", rich_help_panel=MODEL, help="Number of starts; the best is kept."
         ),
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(metavar="N", rich_help_panel=MODEL, help="Most iterations of a start."),
+        typer.Option(min=1, metavar="N", rich_help_panel=MODEL, help="Most iterations of a start."),
     ] = None,
     tol: Annotated[
         float | None,
         typer.Option(
-            metavar="X", rich_help_panel=MODEL, help="Growth of the bound at which to stop."
+            min=0, metavar="X", rich_help_panel=MODEL, help="Growth of the bound at which to stop."
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", rich_help_panel=MODEL, help="Seed of everything random."),
+        typer.Option(min=0, metavar="N", rich_help_panel=MODEL, help="Seed of everything random."),
     ] = None,
     index: Index = None,
     sep: Sep = None,
@@ -299,7 +314,7 @@ def fit(
         )  # fmt: skip
 
 
-@app.command()
+@app.command(cls=Command)
 def transform(
     model: ModelFile,
     view: Views = None,
@@ -330,7 +345,7 @@ def transform(
     _written(screen, factors, to)
 
 
-@app.command()
+@app.command(cls=Command)
 def predict(
     model: ModelFile,
     view: Views = None,
@@ -381,7 +396,7 @@ def predict(
     _written(screen, found, to)
 
 
-@app.command()
+@app.command(cls=Command)
 def impute(
     model: ModelFile,
     to: Annotated[Path, typer.Option("--to", "-o", metavar="FOLDER", help="One file per view.")],
@@ -411,7 +426,7 @@ def impute(
         screen.show(*steps.impute(fitted, steps.read_for(fitted, sources), files))
 
 
-@app.command()
+@app.command(cls=Command)
 def info(
     model: ModelFile,
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
@@ -426,7 +441,7 @@ def info(
         Screen().show(*steps.show_info(model))
 
 
-@app.command()
+@app.command(cls=Command)
 def demo(
     folder: Annotated[
         Path | None, typer.Argument(help="Write the tables here instead, to try the commands.")
@@ -457,7 +472,7 @@ def demo(
     )
 
 
-@app.command(name="init")
+@app.command(name="init", cls=Command)
 def init_study(
     folder: Annotated[Path, typer.Argument(help="Where the tables are.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace a study.toml.")] = False,
@@ -496,6 +511,6 @@ def _opened(
 
 def _written(screen: Screen, frame: Any, to: str) -> None:
     if to != "-":
-        screen.show(f"{to}: {len(frame)} samples, {frame.shape[1]} columns")
+        screen.show(f"{to}: {counted(len(frame), 'sample')}, {counted(frame.shape[1], 'column')}")
     else:
         sys.stdout.flush()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kofa.errors import FileError, KofaError
+from kofa.errors import KofaError
 from kofa.files import SUFFIXES, Reading, file_kind, read_file
 from kofa.files.containers import array_names
 from kofa.files.text import read_layout
@@ -20,9 +20,27 @@ from kofa.files.text import read_layout
 _ROWS = 2000  # of a text file that are looked at
 _FEW_COLUMNS = 20  # in a table of more, columns of like kinds stay together
 _MOST_CLASSES = 30
+_MOST_REMARKS = 3  # on columns of one file
+_MOSTLY = 0.9  # of sample ids occur once, or they are none
 _SMALL = 10  # counts come close to zero
 _UNUSUAL_MARKS = ("?", ".", "-", "*", "missing", "unknown", "-99", "-999", "-9999")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table as text: the ids of all samples, and the first cells of each column."""
+
+    path: Path
+    options: Mapping[str, Any]  # that are needed to read it so
+    ids: Sequence[str]
+    columns: Mapping[str, Sequence[str]]
+
+    def transposed(self) -> Cells:
+        """With samples for columns, and columns for samples."""
+        rows = zip(*self.columns.values(), strict=True)
+        columns = {name: list(row) for name, row in zip(self.ids, rows, strict=False)}
+        return Cells(self.path, {**self.options, "transpose": True}, list(self.columns), columns)
 
 
 @dataclass(frozen=True)
@@ -34,13 +52,13 @@ class Guess:
     kind: str
     columns: Sequence[str]
     options: Mapping[str, Any]
-    ids: frozenset[str]
+    alone: bool  # it shares no sample with the other files
 
 
 @dataclass(frozen=True)
 class Column:
     name: str
-    kind: str  # a kind of view, or "text" or "empty"
+    kind: str  # a kind of view, or what else it is: a key of _REASON
     missing: tuple[str, ...] = ()
 
 
@@ -49,20 +67,63 @@ class Column:
 
 def guess_folder(folder: Path) -> tuple[list[Guess], list[str]]:
     """The views that the tables of a folder may be, and remarks on what was left out."""
-    guesses: list[Guess] = []
+    tables, remarks = _tables(folder)
+    tables = _with_samples_as_rows(tables)
+    alone = _alone(tables)
+    guesses = []
+    for table in tables:
+        found, left = _guess_table(table, alone=table.path in alone)
+        guesses += found
+        remarks += left
+    named = _with_unique_names(guesses)
+    remarks += [
+        f"{guess.name} is not used: {guess.file} shares no sample with the others; check its index"
+        for guess in named
+        if guess.alone
+    ]
+    return named, remarks
+
+
+def _tables(folder: Path) -> tuple[list[Cells], list[str]]:
+    """What the files of a folder hold, and remarks on those that cannot be read."""
+    tables: list[Cells] = []
     remarks: list[str] = []
     for path in sorted(folder.iterdir()):
-        if not path.name.lower().endswith((*SUFFIXES, ".csv.gz", ".tsv.gz")):
-            continue
-        try:
-            for part in _parts(path):
-                found, left = _guess_table(path, part)
-                guesses += found
-                remarks += left
-        except (KofaError, OSError, ImportError) as error:
-            what = str(error).removeprefix(str(path)).lstrip(":, ")
-            remarks.append(f"left out {path.name}: {what}")
-    return _with_unique_names(guesses), remarks
+        if path.name.lower().endswith((*SUFFIXES, ".csv.gz", ".tsv.gz")):
+            try:
+                tables += [_cells(path, part) for part in _parts(path)]
+            except (KofaError, OSError, ImportError) as error:
+                what = str(error).removeprefix(str(path)).lstrip(":, ")
+                remarks.append(f"left out {path.name}: {what}")
+    return tables, remarks
+
+
+def _with_samples_as_rows(tables: Sequence[Cells]) -> list[Cells]:
+    """Tables with those transposed whose columns are the samples of others."""
+    upright = []
+    for table in tables:
+        others = _ids_of(one for one in tables if one.path != table.path)
+        turned = others.isdisjoint(table.ids) and not others.isdisjoint(table.columns)
+        upright.append(table.transposed() if turned and _may_turn(table) else table)
+    return upright
+
+
+def _may_turn(table: Cells) -> bool:
+    """Not where rows are samples by the format, or have no names."""
+    return table.options.get("index") is not False and file_kind(table.path) != "hdf5"
+
+
+def _alone(tables: Sequence[Cells]) -> set[Path]:
+    """The files that share no sample with the others; none if that is so of all."""
+    paths = {table.path for table in tables}
+    ids = {path: _ids_of(one for one in tables if one.path == path) for path in paths}
+    others = {path: set().union(*(ids[one] for one in paths - {path})) for path in paths}
+    alone = {path for path in paths if others[path].isdisjoint(ids[path])}
+    return set() if alone == paths else alone
+
+
+def _ids_of(tables: Iterable[Cells]) -> set[str]:
+    return {one for table in tables for one in table.ids}
 
 
 def _parts(path: Path) -> list[dict[str, str]]:
@@ -84,31 +145,32 @@ def _parts(path: Path) -> list[dict[str, str]]:
     return [{}]
 
 
-def _guess_table(path: Path, part: Mapping[str, Any]) -> tuple[list[Guess], list[str]]:
-    options: dict[str, Any] = dict(part)
-    ids, cells = _text_cells(path, options) if file_kind(path) == "text" else _cells(path, part)
-    columns = [guess_column(name, values) for name, values in cells.items()]
+def _guess_table(table: Cells, alone: bool) -> tuple[list[Guess], list[str]]:
+    """The views of one table, and remarks on columns that are in none."""
+    columns = [guess_column(name, cells) for name, cells in table.columns.items()]
     marks = sorted({mark for column in columns for mark in column.missing})
-    if marks:
-        options["missing"] = marks
-    stem = next(iter(part.values()), path.name.split(".")[0])
-    groups = group_columns(stem, columns)
-    left = [
-        f"left out column {c.name!r} of {path.name}: {_REASON[c.kind]}"
-        for c in columns
-        if c.kind in _REASON
-    ]
-    shown = [] if len(left) > 5 else left
-    if len(left) > 5:
-        shown = [f"left out {len(left)} columns of {path.name}: empty, or too many different words"]
+    options = {**table.options, **({"missing": marks} if marks else {})}
+    part = next((options[key] for key in ("array", "modality", "layer") if key in options), None)
+    names = [column.name for column in columns]
     guesses = []
-    for name, kind, names in groups:
-        chosen = {} if len(names) == len(columns) else _choice(names, [c.name for c in columns])
-        guesses.append(Guess(name, path.name, kind, names, options | chosen, ids))
-    return guesses, shown
+    for name, kind, some in group_columns(part or table.path.name.split(".")[0], columns):
+        chosen = {} if len(some) == len(names) else _choice(some, names)
+        guesses.append(Guess(name, table.path.name, kind, some, options | chosen, alone))
+    return guesses, _left_out(table.path, columns)
 
 
-_REASON = {"text": "too many different words for labels", "empty": "it has no values"}
+def _left_out(path: Path, columns: Sequence[Column]) -> list[str]:
+    left = [column for column in columns if column.kind in _REASON]
+    if len(left) > _MOST_REMARKS:
+        return [f"left out {len(left)} columns of {path.name}: {' or '.join(_REASON.values())}"]
+    return [f"left out column {c.name!r} of {path.name}: {_REASON[c.kind]}" for c in left]
+
+
+_REASON = {
+    "text": "too many different words for labels",
+    "constant": "the same word in all rows",
+    "empty": "no values",
+}
 
 
 def _choice(names: Sequence[str], all_names: Sequence[str]) -> dict[str, Any]:
@@ -117,28 +179,48 @@ def _choice(names: Sequence[str], all_names: Sequence[str]) -> dict[str, Any]:
     return {"drop": others} if len(others) < len(names) / 2 else {"columns": list(names)}
 
 
-def _text_cells(path: Path, options: dict[str, Any]) -> tuple[frozenset[str], dict[str, list[str]]]:
-    """Ids and cells of the first rows of a text file; options that they need are added."""
+def _cells(path: Path, part: Mapping[str, Any]) -> Cells:
+    """A table of any format as text."""
+    if file_kind(path) == "text":
+        return _text_cells(path)
+    frame = read_file(path, replace(Reading(values="words"), **part))
+    start = frame.iloc[:_ROWS].fillna("")
+    return Cells(path, part, list(frame.index), {name: start[name].tolist() for name in start})
+
+
+def _text_cells(path: Path) -> Cells:
     layout = read_layout(path, Reading())
-    rows = [[c.strip() for c in fields] for _, fields in itertools.islice(layout.rows(), _ROWS)]
-    if not rows:
-        raise FileError(f"{path}: there is a header but no rows below it")
-    if any(len(fields) != len(layout.names) for fields in rows):
+    records = ([cell.strip() for cell in fields] for _, fields in layout.rows())
+    rows = list(itertools.islice(records, _ROWS))
+    if not rows or any(len(fields) != len(layout.names) for fields in rows):
         read_file(path)  # says which line
-    if any(_COMMA_NUMBER.fullmatch(cell) for fields in rows[:50] for cell in fields):
+    options: dict[str, Any] = {}
+    if _has_decimal_commas(rows[:50], layout.sep):
         options["decimal"] = ","
         rows = [[c.replace(",", ".") if _COMMA_NUMBER.fullmatch(c) else c for c in r] for r in rows]
-    cells = {name: [fields[j] for fields in rows] for j, name in enumerate(layout.names)}
-    first = cells[layout.names[0]]
-    if len(set(first)) < len(first) or all(re.fullmatch(r"-?\d*\.\d+", one) for one in first):
-        options["index"] = False
-        return frozenset(map(str, range(len(rows)))), cells
-    return frozenset(cells.pop(layout.names[0])), cells
+    columns = {name: [fields[j] for fields in rows] for j, name in enumerate(layout.names)}
+    first = columns[layout.names[0]] + [fields[0] for fields in records]
+    if _are_values(first):
+        ids = list(map(str, range(len(first))))
+        return Cells(path, options | {"index": False}, ids, columns)
+    if len(set(first)) < len(first) or "" in first:
+        read_file(path, Reading(values="words"))  # says in which line the id is missing or repeated
+    del columns[layout.names[0]]
+    return Cells(path, options, first, columns)
 
 
-def _cells(path: Path, part: Mapping[str, Any]) -> tuple[frozenset[str], dict[str, list[str]]]:
-    frame = read_file(path, replace(Reading(values="words"), **part)).iloc[:_ROWS]
-    return frozenset(frame.index), {name: frame[name].fillna("").tolist() for name in frame.columns}
+def _has_decimal_commas(rows: Sequence[Sequence[str]], sep: str) -> bool:
+    """Whether there are numbers such as 1,5; between commas, 1,500 is rather a thousand."""
+    found = [cell for fields in rows for cell in fields if _COMMA_NUMBER.fullmatch(cell)]
+    thousands = sep == "," and all(re.fullmatch(r"[+-]?\d{1,3},\d{3}", cell) for cell in found)
+    return bool(found) and not thousands
+
+
+def _are_values(cells: Sequence[str]) -> bool:
+    """Whether a first column holds decimals, or repeats itself too often for a slip in ids."""
+    decimals = all(re.fullmatch(r"-?\d*\.\d+", cell) for cell in cells)
+    given = [cell for cell in cells if cell]
+    return decimals or len(set(given)) < _MOSTLY * len(given)
 
 
 # ---------------------------------------------------------------- columns
@@ -165,18 +247,28 @@ def guess_column(name: str, cells: Sequence[str]) -> Column:
     if numbers and len(marks) == len(set(words)):
         numbers, odd = _without_marks(numbers)
         return Column(name, _number_kind(np.array(numbers)), (*marks, *odd))
-    classes = len(set(values))
-    repeated = classes <= min(_MOST_CLASSES, max(2, len(values) // 2))
-    return Column(name, "categorical" if repeated else "text")
+    labels = [value for value in values if value not in marks]
+    return Column(name, _label_kind(labels), marks)
+
+
+def _label_kind(labels: Sequence[str]) -> str:
+    classes = len(set(labels))
+    if classes < 2:
+        return "constant"
+    repeated = classes < len(labels) and classes <= min(_MOST_CLASSES, max(2, len(labels) // 2))
+    return "categorical" if repeated else "text"
 
 
 def _split(values: Sequence[str]) -> tuple[list[float], list[str]]:
+    """Cells that are numbers, and those that are words, as are codes such as 01."""
     numbers, words = [], []
     for value in values:
         try:
-            numbers.append(float(value))
+            number = float(value)
         except ValueError:
             words.append(value)
+        else:
+            words.append(value) if re.fullmatch(r"0\d+", value) else numbers.append(number)
     return numbers, words
 
 
@@ -246,8 +338,9 @@ def _with_unique_names(guesses: Sequence[Guess]) -> list[Guess]:
 
 def as_toml(guesses: Sequence[Guess], remarks: Sequence[str]) -> str:
     """A commented study.toml."""
-    labels = [guess.name for guess in guesses if guess.kind in ("categorical", "binary")]
-    example = (labels or [guess.name for guess in guesses])[-1]
+    used = [guess for guess in guesses if not guess.alone]
+    labels = [guess.name for guess in used if guess.kind in ("categorical", "binary")]
+    example = (labels or [guess.name for guess in used])[-1]
     parts = [_HEAD.format(outputs=json.dumps(example, ensure_ascii=False))]
     parts += [_declaration(guess) for guess in guesses]
     if remarks:
@@ -280,7 +373,7 @@ def _declaration(guess: Guess) -> str:
     lines += [f"{key} = {_value(value)}" for key, value in guess.options.items()]
     if guess.kind != "categorical":
         lines.append('# kernel = "rbf"')
-    return "\n".join(lines) + "\n"
+    return "".join(f"{'# ' if guess.alone else ''}{line}\n" for line in lines)
 
 
 def _value(value: Any) -> str:

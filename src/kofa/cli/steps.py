@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 import time
+import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from kofa import archive
 from kofa.cli import UsageError
 from kofa.cli.display import Screen, counted, table
 from kofa.cli.guess import as_toml, guess_folder
-from kofa.cli.study import Plan, Source, parse_view, read_study
+from kofa.cli.study import Plan, Source, parse_views, read_study
 from kofa.errors import DataError, FileError
 from kofa.files import (
     SUFFIXES,
@@ -49,11 +50,14 @@ def fit(
     resume: bool = False,
 ) -> FactorModel:
     """Read, fit, save and sum up."""
-    _check_model_file(to, plan)
     checkpoint = checkpoint or to.with_name(f"{to.name}.checkpoint")
-    check_folder(checkpoint)
+    if checkpoint.resolve() == to.resolve():
+        raise UsageError(f"--checkpoint {checkpoint}: expected another file than the model's")
+    for path in (to, checkpoint):
+        _check_target(path, plan)
     _mention_checkpoint(checkpoint, resume, screen)
     data = plan.read()
+    _check_orientation(data, plan.sources)
     watch = screen.watch(plan.model.get("n_init", 1))
     model = FactorModel(
         plan.views,
@@ -92,13 +96,33 @@ def checked_study(path: Path) -> Path:
     return path
 
 
-def _check_model_file(to: Path, plan: Plan) -> None:
-    """Never write a model over something that is not one."""
-    check_folder(to)
-    if to.exists() and not _is_archive(to):
-        raise FileError(f"{to}: this file exists and is not a kofa model; choose another name")
-    if any(to.resolve() == source.file.resolve() for source in plan.sources.values()):
-        raise FileError(f"{to}: this is the file of a view; choose another name for the model")
+def _check_target(path: Path, plan: Plan) -> None:
+    """Never write a model or a checkpoint over something else."""
+    check_folder(path)
+    if any(path.resolve() == source.file.resolve() for source in plan.sources.values()):
+        raise FileError(f"{path}: this is the file of a view; choose another name")
+    if path.exists() and not _is_ours(path):
+        raise FileError(f"{path}: this file exists and is not a kofa model; choose another name")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether kofa wrote a file: archives of other programs, such as xlsx, are not replaced."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return "manifest.json" in file.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def _check_orientation(data: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
+    """Raise for a table whose columns, not rows, are the samples of the others."""
+    for name, frame in data.items():
+        others = set().union(*(data[one].index for one in data if one != name))
+        if others.isdisjoint(frame.index) and not others.isdisjoint(frame.columns):
+            raise FileError(
+                f"{sources[name].file}: the columns, not the rows, are the samples of the other "
+                f"views; set transpose = true for view {name!r} in a study, as kofa init writes it"
+            )
 
 
 def _mention_checkpoint(checkpoint: Path, resume: bool, screen: Screen) -> None:
@@ -190,8 +214,7 @@ def sources_for(
     planned = {} if study is None else read_study(checked_study(study)).sources
     sources = {name: one for name, one in planned.items() if name in known}
     named: dict[str, Source] = {}
-    for text in views:
-        name, source = parse_view(text, shared)
+    for name, text, source in parse_views(views, shared):
         if name not in known:
             cure = nearest(name, known) or f"; its views are {listed(known)}"
             raise UsageError(f"--view {text}: the model has no view {name!r}{cure}")
@@ -316,20 +339,24 @@ def predictions(
 def impute(model: FactorModel, data: Mapping[str, Any], files: Mapping[str, Path]) -> list[Any]:
     """Write the filled tables, and say what was filled."""
     rows = []
-    for name, frame in model.impute(data).items():
+    filled = model.impute(data)
+    for folder in {file.parent for file in files.values()}:
+        folder.mkdir(exist_ok=True)
+    for name, frame in filled.items():
         before = data[name].reindex(frame.index).isna().to_numpy().sum()
         after = frame.isna().to_numpy().sum()
         write_file(frame, files[name])
         rows.append((name, len(frame), before - after, after, files[name]))
-    return [
-        table(("view", "samples", "filled", "left", "file"), rows, ("samples", "filled", "left"))
-    ]
+    names = ("view", "samples", "filled", "left", "file")
+    return [table(names, rows, ("samples", "filled", "left"))]
 
 
 def files_in(
     folder: Path, names: Sequence[str], suffix: str, sources: Mapping[str, Source]
 ) -> dict[str, Path]:
-    """A file for each view in a folder, which is made if its own folder is there."""
+    """A file for each view in a folder, which is there or can be made."""
+    if str(folder) == "-":
+        raise UsageError("--to -: expected a folder; each view gets a file in it")
     if folder.exists() and not folder.is_dir():
         raise FileError(f"{folder}: expected a folder but this is a file")
     if not folder.parent.is_dir():
@@ -339,9 +366,7 @@ def files_in(
     for file in files.values():
         if file.resolve() in read:
             raise FileError(f"{file}: this is a file that is read; choose another folder")
-    folder.mkdir(exist_ok=True)
-    for file in files.values():
-        check_writable(file)
+    check_folder(next(iter(files.values())) if folder.exists() else folder)
     return files
 
 
@@ -427,9 +452,6 @@ def init(folder: Path, force: bool) -> list[Any]:
     write_text(study, as_toml(guesses, remarks))
     rows = [(g.name, g.kind, len(g.columns), g.file) for g in guesses]
     made = table(("view", "kind", "columns", "file"), rows, ("columns",))
-    common = frozenset.intersection(*(g.ids for g in guesses))
     notes = [f"note: {remark}" for remark in remarks]
-    if not common:
-        notes.append("note: no sample id is in all of the tables; check index in study.toml")
     after = f"{study}: check the kinds, name the outputs, then: kofa fit {study} -o model.kofa"
     return [made, "\n".join(["", *notes, after])]

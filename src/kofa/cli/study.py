@@ -36,6 +36,7 @@ KERNELS: dict[str, type[kernels.Kernel]] = {
 READING_KEYS = [one.name for one in fields(Reading) if one.name != "values"]
 _NOT_IN_A_FILE = ("self", "views", "callback", "progress", "checkpoint", "checkpoint_every")
 MODEL_KEYS = [k for k in inspect.signature(FactorModel).parameters if k not in _NOT_IN_A_FILE]
+_MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _PART_KEYS = {".npz": "array", ".h5mu": "modality", ".h5ad": "layer"}
 
 
@@ -166,30 +167,40 @@ def read_study(path: Path) -> Plan:
 
 
 def _view(document: Document, name: str, shared: Mapping[str, Any]) -> tuple[View, Source]:
+    """One view of a study, and where it is; `shared` are options of reading for all views."""
     place = ("views", name)
     given = document.table(*place)
     kind = given.get("kind", "real")
     if kind not in KINDS:
         cure = nearest(kind, KINDS) or f"; expected {listed(KINDS)}"
         document.fail(place, "kind", f"view {name!r}: unknown kind {kind!r}{cure}")
+    options = _check_view_keys(document, name, kind, given)
+    if not (given.get("file") and isinstance(given["file"], str)):
+        document.fail(place, "file", f'view {name!r}: expected file = "…", the name of its table')
+    said = {**shared, **given}
+    try:
+        reading = _reading({key: said[key] for key in said if key in READING_KEYS}, kind)
+        view = declare(name, kind, {key: given[key] for key in given if key in options})
+    except (DeclarationError, UsageError) as error:
+        message = str(error).rstrip(".")
+        key = next((k for k in said if re.search(rf"\b{k}\b", message)), "kernel")
+        table = ("read",) if key in shared and key not in given else place
+        document.fail(table, key, message)
+    return view, Source(document.path.parent / given["file"], reading, kind)
+
+
+def _check_view_keys(
+    document: Document, name: str, kind: str, given: Mapping[str, Any]
+) -> list[str]:
+    """The options that a view of this kind has, once all that is given is known."""
     options = [one.name for one in fields(KINDS[kind]) if one.init]
     others = {one.name for cls in KINDS.values() for one in fields(cls) if one.init}
     for key in given:
         if key in others and key not in options:
-            document.fail(place, key, f"view {name!r}: a view of kind {kind} has no {key!r}")
-    document.check_keys(place, given, ["file", "kind", *options, *READING_KEYS])
-    if not isinstance(given.get("file"), str):
-        document.fail(place, "file", f'view {name!r}: expected file = "…", the name of its table')
-    try:
-        reading = _reading(
-            {k: v for k, v in ({**shared, **given}).items() if k in READING_KEYS}, kind
-        )
-        view = declare(name, kind, {k: v for k, v in given.items() if k in options})
-    except (DeclarationError, UsageError) as error:
-        message = str(error).rstrip(".")
-        key = next((k for k in given if re.search(rf"\b{k}\b", message)), "kernel")
-        document.fail(place, key, message)
-    return view, Source(document.path.parent / given["file"], reading, kind)
+            what = f"view {name!r}: a view of kind {kind} has no {key!r}"
+            document.fail(("views", name), key, what)
+    document.check_keys(("views", name), given, ["file", "kind", *options, *READING_KEYS])
+    return options
 
 
 # ---------------------------------------------------------------- views, kernels, options
@@ -246,17 +257,19 @@ def _reading(given: Mapping[str, Any], kind: str) -> Reading:
         else:
             if not isinstance(value, str):
                 raise UsageError(f"Expected {key} to be text but got {value!r}")
-            checked[key] = _separators(key, value)
+            checked[key] = _text(key, value)
     reading = Reading(**checked)
     if reading.sep == reading.decimal:
         raise UsageError(f"Expected sep and decimal to differ but both are {reading.sep!r}")
     return reading
 
 
-def _separators(key: str, value: str) -> str:
-    value = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(value, value)
-    if key in ("sep", "decimal") and len(value) != 1:
-        raise UsageError(f"Expected {key} to be one character but got {value!r}")
+def _text(key: str, value: str) -> str:
+    """An option of reading that is text, checked."""
+    if key in ("sep", "decimal"):
+        value = _MARKS.get(value, value)
+        if len(value) != 1:
+            raise UsageError(f"Expected {key} to be one character but got {value!r}")
     if key == "encoding":
         try:
             "".encode(value)
@@ -292,12 +305,25 @@ def parse_view(text: str, shared: Mapping[str, Any]) -> tuple[str, Source]:
             options["layer"] = options.pop(key)
     if parts:
         columns = parts.pop(0)
-        options |= {"columns": columns.split(",")} if columns else {}
+        options |= {"columns": [one.strip() for one in columns.split(",")]} if columns else {}
     if parts:
         cure = nearest(parts[-1], KINDS) or f"; the kinds are {listed(KINDS)}"
         raise UsageError(f"--view {text}: {parts[-1]!r} is not a kind{cure}")
     options = {key: value for key, value in options.items() if value is not None}
     return name, Source(file, _reading(options, kind or "real"), kind)
+
+
+def parse_views(
+    options: Sequence[str], shared: Mapping[str, Any]
+) -> Iterator[tuple[str, str, Source]]:
+    """Name, text and source of each option --view."""
+    named: set[str] = set()
+    for text in options:
+        name, source = parse_view(text, shared)
+        if name in named:
+            raise UsageError(f"--view {text}: the view {name!r} is given twice")
+        named.add(name)
+        yield name, text, source
 
 
 def _split_path(text: str) -> tuple[Path, list[str]]:
@@ -319,12 +345,7 @@ def quick_plan(
 ) -> Plan:
     """The plan of options --view and --kernel, on top of a study if there is one."""
     declared, sources = ({}, {}) if base is None else (dict(base.views), dict(base.sources))
-    named: set[str] = set()
-    for text in views:
-        name, source = parse_view(text, shared)
-        if name in named:
-            raise UsageError(f"--view {text}: the view {name!r} is given twice")
-        named.add(name)
+    for name, _, source in parse_views(views, shared):
         old = sources.get(name)
         if old is not None and source.kind is None:
             sources[name] = old.replaced_by(source)
@@ -338,7 +359,10 @@ def quick_plan(
         kind = type(declared[name]).__name__.lower()
         if "kernel" not in [one.name for one in fields(declared[name]) if one.init]:
             raise UsageError(f"--kernel {name}: a view of kind {kind} has no kernel")
-        kernels.as_kernels(value, name)
+        try:
+            kernels.as_kernels(value, name)
+        except DeclarationError as error:
+            raise UsageError(f"--kernel {name}: {error}") from None
         declared[name] = replace(declared[name], kernel=value)
     if base is None:
         return Plan(declared, sources, {})

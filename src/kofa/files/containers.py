@@ -119,7 +119,7 @@ def read_annotated(path: Path, reading: Reading) -> Any:
     data = _modality(path, reading) if path.suffix.lower() == ".h5mu" else _anndata(path)
     frame = _layer(path, data, reading)
     frame.index, frame.columns = frame.index.astype(str), frame.columns.astype(str)
-    return frame[select(path, list(frame.columns), reading)]
+    return frame if reading.transpose else frame[select(path, list(frame.columns), reading)]
 
 
 def _anndata(path: Path) -> Any:

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from kofa.errors import FileError
 
@@ -130,3 +132,17 @@ def index_name(path: Path, names: Sequence[str], reading: Reading) -> str | None
             f"set sep if it has others, or index to false if there are no ids"
         )
     return names[place]
+
+
+def same_ids(ids: Any) -> tuple[int, int]:
+    """The first two rows of the first sample id that occurs more than once."""
+    first, second = np.flatnonzero(ids == ids[ids.duplicated()][0])[:2]
+    return int(first), int(second)
+
+
+def repeated(place: str, ids: Any) -> FileError:
+    """The error for a sample id that occurs more than once."""
+    return FileError(
+        f"{place}: the sample id {ids[same_ids(ids)[0]]!r} occurs twice; rename or remove one, or "
+        f"name the column of ids with index"
+    )

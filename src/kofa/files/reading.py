@@ -14,7 +14,7 @@ import numpy as np
 
 from kofa.errors import FileError
 from kofa.files.containers import read_annotated, read_npz, read_parquet
-from kofa.files.options import Reading, nearest, select
+from kofa.files.options import Reading, nearest, repeated, same_ids, select
 from kofa.files.text import read_text
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
@@ -103,6 +103,8 @@ def check_exists(path: Path) -> None:
         there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
         where = "" if folder.is_dir() else f"; there is no folder {str(folder)!r}"
         raise FileError(f"{path}: there is no such file{where}{nearest(path.name, there)}")
+    if not path.is_file():
+        raise FileError(f"{path}: expected a file but this is a pipe or a device; save it first")
 
 
 def _zip_kind(path: Path) -> str:
@@ -140,22 +142,14 @@ def _checked(path: Path, frame: Any, reading: Reading) -> Any:
         raise FileError(f"{path}, row {row}: expected a sample id but it is missing")
     name = frame.index.name
     frame.index = pd.Index([str(one) for one in frame.index], dtype=object, name=name)
-    _check_unique(path, frame.index)
+    if not frame.index.is_unique:
+        first, second = same_ids(frame.index)
+        raise repeated(f"{path}, rows {first} and {second}", frame.index)
     if reading.missing:
         frame = frame.mask(frame.isin([*reading.missing, *_as_numbers(reading.missing)]))
     if reading.values == "numbers":
         return frame.apply(lambda column: _numbers(path, column))
     return frame
-
-
-def _check_unique(path: Path, ids: Any) -> None:
-    if not ids.is_unique:
-        twice = ids[ids.duplicated()][0]
-        first, second = np.flatnonzero(ids == twice)[:2]
-        raise FileError(
-            f"{path}, rows {first} and {second}: the sample id {twice!r} occurs twice; rename or "
-            f"remove one, or name the column of ids with index"
-        )
 
 
 def _as_numbers(marks: Any) -> list[float]:

@@ -17,7 +17,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from kofa.errors import FileError
-from kofa.files.options import Reading, index_name, select
+from kofa.files.options import Reading, index_name, repeated, same_ids, select
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _SEPARATORS = (",", "\t", ";", "|")
@@ -37,21 +37,24 @@ class Layout:
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """The line at which each row below the header starts, and its fields."""
-        line = 0
         with opened(self.path, "rt", encoding=_encoding(self.reading), newline="") as file:
-            records = csv.reader(file, delimiter=self.sep, skipinitialspace=True)
-            header = True
-            for fields in records:
-                if fields and not header:
-                    yield line + 1, fields
-                header = header and not fields
-                line = records.line_num
+            yield from itertools.islice(_records(file, self.sep), 1, None)
 
 
 def opened(path: Path, mode: str, **options: Any) -> IO[Any]:
     """A file, compressed or not."""
     file: IO[Any] = _OPENERS.get(path.suffix.lower(), open)(path, mode, **options)
     return file
+
+
+def _records(file: IO[str], sep: str) -> Iterator[tuple[int, list[str]]]:
+    """The line at which each row starts, and its fields; lines of spaces only are no rows."""
+    records = csv.reader(file, delimiter=sep, skipinitialspace=True)
+    line = 1
+    for fields in records:
+        if len(fields) > 1 or any(field.strip() for field in fields):
+            yield line, fields
+        line = records.line_num + 1
 
 
 def read_text(path: Path, reading: Reading) -> Any:
@@ -65,6 +68,7 @@ def read_text(path: Path, reading: Reading) -> Any:
     _check_rows_are_full(layout, frame)
     frame.index = _ids(layout, frame.index)
     frame = frame if wanted == data else frame[wanted]  # all columns would be a copy for nothing
+    frame = _without_trailing_separator(frame)
     return _numbers(layout, frame) if reading.values == "numbers" else _words(layout, frame)
 
 
@@ -72,21 +76,12 @@ def read_text(path: Path, reading: Reading) -> Any:
 
 
 def read_layout(path: Path, reading: Reading) -> Layout:
-    """Names, the column of sample ids and the separator, from the first two lines."""
-    try:
-        sep = reading.sep or _separator(path, reading)
-        with opened(path, "rt", encoding=_encoding(reading), newline="") as file:
-            spaced = any(f"{sep} " in line for line in itertools.islice(file, 3))
-            file.seek(0)
-            rows = (row for row in csv.reader(file, delimiter=sep, skipinitialspace=True) if row)
-            header, first = next(rows, []), next(rows, [])
-    except UnicodeError:
-        _report_encoding(path, reading)
-    except csv.Error as error:
-        raise FileError(f"{path}: not a table in text ({error})") from error
+    """Names, the column of sample ids and the separator, from the first two rows."""
+    sep, spaced, header, first = _beginning(path, reading)
     names = [name.strip() for name in header]
     if not any(names):
         raise FileError(f"{path}: the file is empty; expected a header with rows below it")
+    _check_header(path, names, first)
     if len(first) == len(names) + 1 and first[-1].strip():
         names.insert(0, "")  # as R writes tables: the ids have no name
     _check_names(path, names)
@@ -94,6 +89,22 @@ def read_layout(path: Path, reading: Reading) -> Layout:
     if len(first) > len(names):
         _report_ragged(layout)
     return layout
+
+
+def _beginning(path: Path, reading: Reading) -> tuple[str, bool, list[str], list[str]]:
+    """The separator, whether there are spaces behind it, and the fields of the first two rows."""
+    try:
+        sep = reading.sep or _separator(path, reading)
+        with opened(path, "rt", encoding=_encoding(reading), newline="") as file:
+            spaced = any(f"{sep} " in line for line in itertools.islice(file, 3))
+            file.seek(0)
+            rows = _records(file, sep)
+            (_, header), (_, first) = next(rows, (0, [])), next(rows, (0, []))
+    except UnicodeError:
+        _report_encoding(path, reading)
+    except csv.Error as error:
+        raise FileError(f"{path}: not a table in text ({error})") from error
+    return sep, spaced, header, first
 
 
 def _encoding(reading: Reading) -> str:
@@ -112,14 +123,24 @@ def _separator(path: Path, reading: Reading) -> str:
     )
 
 
+def _check_header(path: Path, names: Sequence[str], first: Sequence[str]) -> None:
+    """Raise for a line of another program above the names of the columns."""
+    strange = names[0].lower().startswith(("#", "sep="))
+    if strange and (len(first) > len(names) or "".join(first).startswith("#")):
+        raise FileError(
+            f"{path}: expected the names of columns first but got {names[0]!r}; remove the lines "
+            f"above them"
+        )
+
+
 def _check_names(path: Path, names: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if name in seen:
-            what = f"are both called {name!r}" if name else "have no name"
-            raise FileError(
-                f"{path}, line 1: columns {seen[name]} and {place} {what}; rename one of them"
-            )
+            both = f"{path}, line 1: columns {seen[name]} and {place}"
+            if name:
+                raise FileError(f"{both} are both called {name!r}; rename one of them")
+            raise FileError(f"{both} have no name; name them, or remove them if they are empty")
         seen[name] = place
 
 
@@ -176,6 +197,12 @@ def _check_rows_are_full(layout: Layout, frame: Any) -> None:
     _report_ragged(layout)  # or a quoted cell has several lines
 
 
+def _without_trailing_separator(frame: Any) -> Any:
+    """The table without a last column that has neither a name nor values."""
+    ends_empty = frame.shape[1] > 1 and frame.columns[-1] == "" and frame.iloc[:, -1].isna().all()
+    return frame.iloc[:, :-1] if ends_empty else frame
+
+
 def _ids(layout: Layout, index: Any) -> Any:
     """The sample ids without spaces around them, or an error with the line."""
     import pandas as pd
@@ -189,17 +216,13 @@ def _ids(layout: Layout, index: Any) -> Any:
         got = fields[layout.names.index(layout.index)]
         raise FileError(
             f"{layout.path}, line {line}, column {layout.index!r}: expected a sample id but got "
-            f"{got!r}; fill it in, or name the column of ids with index"
+            f"{got!r}; fill it in, remove the row, or name the column of ids with index"
         )
     ids = pd.Index([one.strip() for one in index], dtype=object, name=name)
     if not ids.is_unique:
-        twice = ids[ids.duplicated()][0]
-        first, second = np.flatnonzero(ids == twice)[:2]
-        raise FileError(
-            f"{layout.path}, lines {_nth(layout, first)[0]} and {_nth(layout, second)[0]}, column "
-            f"{layout.index!r}: the sample id {twice!r} occurs twice; rename or remove one, or "
-            f"name the column of ids with index"
-        )
+        first, second = (_nth(layout, row)[0] for row in same_ids(ids))
+        place = f"{layout.path}, lines {first} and {second}, column {layout.index!r}"
+        raise repeated(place, ids)
     return ids
 
 
@@ -251,9 +274,10 @@ def _report_encoding(path: Path, reading: Reading) -> NoReturn:
                 line.decode(reading.encoding)
             except UnicodeError as error:
                 byte = line[getattr(error, "start", 0)]
+                other = "utf-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin-1"
                 raise FileError(
                     f"{path}, line {number}: byte 0x{byte:02x} is not {reading.encoding.upper()}; "
-                    f"save the file as UTF-8, or set encoding, such as 'latin-1'"
+                    f"save the file as UTF-8, or set encoding, such as {other!r}"
                 ) from None
     raise FileError(f"{path}: not text in {reading.encoding}; set encoding")
 
@@ -289,7 +313,7 @@ def _report_word(layout: Layout, columns: Sequence[str]) -> NoReturn:
             if cell not in marks and not _is_number(cell, decimal):
                 raise FileError(
                     f"{layout.path}, line {line}, column {name!r}: expected a number but got "
-                    f"{cell!r}; {_cure(cell, name, decimal)}"
+                    f"{cell!r}; {_cure(cell, name, layout)}"
                 )
     raise FileError(f"{layout.path}: expected numbers in column {columns[0]!r}")
 
@@ -302,7 +326,11 @@ def _is_number(cell: str, decimal: str) -> bool:
     return True
 
 
-def _cure(cell: str, name: str, decimal: str) -> str:
+def _cure(cell: str, name: str, layout: Layout) -> str:
+    decimal = layout.reading.decimal
+    mark = "," if decimal == "." else "."
+    if _has_thousands(cell, mark, decimal) and (decimal in cell or mark == layout.sep):
+        return f"remove the marks between thousands ({mark!r})"
     if decimal != "," and _COMMA_NUMBER.fullmatch(cell):
         return "set decimal to ','"
     if decimal != "." and _is_number(cell, "."):
@@ -311,3 +339,8 @@ def _cure(cell: str, name: str, decimal: str) -> str:
         f"drop the column (drop = [{name!r}]), name the cell in missing, or make it a view of "
         f"kind categorical"
     )
+
+
+def _has_thousands(cell: str, mark: str, decimal: str) -> bool:
+    mark, decimal = re.escape(mark), re.escape(decimal)
+    return bool(re.fullmatch(rf"[+-]?\d{{1,3}}({mark}\d{{3}})+({decimal}\d+)?", cell))

@@ -1,0 +1,31 @@
+"""`kofa paper`: the experiments of the paper."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kofa.cli.display import Screen, counted
+
+if TYPE_CHECKING:
+    from kofa.paper.tasks import Options, Task
+
+
+def reproduce(names: list[str], options: Options, folder: Path, jobs: int, screen: Screen) -> None:
+    """Run experiments and show their tables."""
+    from kofa.paper import reproduce as desk
+
+    experiments = desk.chosen(names)
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+
+    def show(task: Task, done: int, total: int) -> None:
+        screen.note(f"{done}/{total}  {task.name}  ({time.monotonic() - began:.0f} s)")
+
+    with screen.warnings_in_a_line():
+        written = desk.reproduce(experiments, options, folder, jobs, show)
+    for path in written:
+        if path.suffix == ".md":
+            screen.show(path.read_text(encoding="utf-8"))
+    screen.note(f"{counted(len(written), 'file')} in {folder}")

@@ -1,0 +1,125 @@
+"""Types of labels, and dates, as plain JSON values and back.
+
+Each becomes an object of one key, such as `{"dtype": "<i8"}` or `{"string": ["python", "NA"]}`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from kofa.archive import require
+from kofa.errors import FileError
+
+_NUMPY = re.compile(r"\|[bOiu]1?|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8(\[\w{1,2}\])?")
+_PANDAS = {
+    *(f"{sign}{bits}" for sign in ("Int", "UInt") for bits in (8, 16, 32, 64)),
+    "Float32", "Float64", "boolean",
+}  # fmt: skip
+_ZONE = re.compile(r"(?!dateutil)[A-Za-z0-9_+:/-]{1,40}")
+
+Inner = Callable[[Any], Any]  # packs or unpacks what is inside
+
+# ---------------------------------------------------------------- pack
+
+
+def pack(value: Any, inner: Inner) -> dict[str, Any] | None:
+    """A dtype of NumPy or pandas, or a date of pandas; None for anything else."""
+    if isinstance(value, np.dtype):
+        return {"dtype": value.str} if _NUMPY.fullmatch(value.str) else None
+    return _pack_pandas(value, inner) if type(value).__module__.startswith("pandas") else None
+
+
+def _pack_pandas(value: Any, inner: Inner) -> dict[str, Any] | None:
+    name = type(value).__name__
+    if name == "Timestamp":
+        return {"timestamp": [value.value, value.unit, None if value.tz is None else str(value.tz)]}
+    if name == "CategoricalDtype" and value.categories is not None:
+        kind = inner(value.categories.dtype)
+        return {"category": [inner(value.categories.tolist()), kind, value.ordered]}
+    if name == "StringDtype":
+        return {"string": [value.storage, "nan" if isinstance(value.na_value, float) else "NA"]}
+    return {"pandas": str(value)} if str(value) in _PANDAS else None
+
+
+# ---------------------------------------------------------------- unpack
+
+
+def unpackers(inner: Inner) -> dict[str, Callable[[Any], Any]]:
+    """What reads each of the keys; a `FileError` for anything that was not packed here."""
+    return {
+        "dtype": _numpy_dtype,
+        "pandas": _pandas_dtype,
+        "string": _string_dtype,
+        "timestamp": _timestamp,
+        "category": lambda value: _category(value, inner),
+    }
+
+
+def _numpy_dtype(text: Any) -> Any:
+    require(
+        isinstance(text, str) and _NUMPY.fullmatch(text) is not None,
+        f"its dtype {text!r:.60} is unknown",
+    )
+    try:
+        return np.dtype(text)
+    except TypeError:
+        raise FileError(f"its dtype {text!r} is unknown") from None
+
+
+def _pandas_dtype(name: Any) -> Any:
+    require(isinstance(name, str) and name in _PANDAS, f"its dtype {name!r:.60} is unknown")
+    with with_pandas("a column") as pd:
+        return pd.api.types.pandas_dtype(name)
+
+
+def _string_dtype(value: Any) -> Any:
+    storage, missing = items(value, 2)
+    require(storage in ("python", "pyarrow") and missing in ("NA", "nan"), "its words are unknown")
+    with with_pandas("words") as pd:
+        return pd.StringDtype(storage) if missing == "NA" else pd.StringDtype(storage, math.nan)
+
+
+def _timestamp(value: Any) -> Any:
+    nanoseconds, unit, zone = items(value, 3)
+    require(
+        type(nanoseconds) is int
+        and unit in ("s", "ms", "us", "ns")
+        and (zone is None or (isinstance(zone, str) and _ZONE.fullmatch(zone) is not None)),
+        "a date is none",
+    )
+    with with_pandas("a date") as pd:
+        return pd.Timestamp(nanoseconds, unit="ns", tz=zone).as_unit(unit)
+
+
+def _category(value: Any, inner: Inner) -> Any:
+    values, kind, ordered = items(value, 3)
+    require(isinstance(values, list), "its categories are no list")
+    require(ordered is None or isinstance(ordered, bool), "an order is not True or False")
+    categories, dtype = inner(values), inner(kind)
+    with with_pandas("categories") as pd:
+        return pd.CategoricalDtype(pd.Index(categories, dtype=dtype), ordered)
+
+
+def items(value: Any, n: int) -> list[Any]:
+    """The list, if it is one of this length."""
+    require(isinstance(value, list) and len(value) == n, "its manifest has a list of other length")
+    return list(value)
+
+
+@contextmanager
+def with_pandas(what: str) -> Iterator[Any]:
+    """pandas, which a file may need; its refusals as ours."""
+    try:
+        import pandas as pd
+
+        yield pd
+    except ImportError as error:
+        raise FileError(f"{what} in it needs a package that is not installed ({error})") from None
+    except (TypeError, ValueError, LookupError, OverflowError, OSError) as error:
+        raise FileError(f"{what} in it means nothing to pandas ({error!s:.80})") from None

@@ -1,0 +1,182 @@
+"""What the experiments with classes share: folds, our model in both ways, and its scores."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+from kofa import RBF, Categorical, FactorModel, Real
+from kofa.linalg import Array
+from kofa.paper.data import paper
+from kofa.paper.tasks import Options
+
+Ints = NDArray[np.intp]
+Split = tuple[Ints, Ints]  # rows to learn from, rows to be told
+Inputs = Mapping[str, Array]
+Views = Mapping[str, Real]
+
+
+def folds(y: NDArray[Any], n_folds: int) -> list[Split]:
+    """The same folds for every method."""
+    cut = StratifiedKFold(n_folds, shuffle=True, random_state=int(paper()["protocol"]["seed"]))
+    return list(cut.split(np.zeros((len(y), 1)), y))
+
+
+def auc(y: NDArray[Any], scores: Array) -> float:
+    """Area under the ROC curve, the mean of each class against the rest.
+
+    The columns of `scores` are the classes in ascending order; they need not be probabilities.
+    """
+    classes = np.unique(y)
+    if len(classes) == 2:
+        return float(roc_auc_score(y, scores[:, 1]))
+    areas = [roc_auc_score(y == c, column) for c, column in zip(classes, scores.T, strict=True)]
+    return float(np.mean(areas))
+
+
+# ---------------------------------------------------------------- our model
+
+
+@dataclass(frozen=True)
+class Way:
+    """How our model is fitted: in our own way, or as published."""
+
+    published: bool = False
+    n_factors: int | None = None
+    starts: int = 1
+    max_iter: int = 1000
+    tol: float | None = None  # as published: relative to the bound
+
+    @classmethod
+    def of(cls, options: Options, n_factors: int | None = None, tol: float | None = None) -> Way:
+        """As the user asks for it; numbers of the published way are in paper.toml."""
+        if not options.as_published:
+            return cls(False, n_factors, tol=tol)
+        given = paper()["factors"]
+        return cls(
+            True,
+            n_factors or int(given["published_factors"]),
+            int(given["quick_starts" if options.quick else "published_starts"]),
+            int(given["quick_max_iter" if options.quick else "max_iter"]),
+            float(given["published_stop"]),
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that changes a result."""
+        return asdict(self)
+
+
+def kernels(view: Real) -> list[Any]:
+    """Those of a view, of which a list may be declared."""
+    return list(view.kernel) if isinstance(view.kernel, list) else [view.kernel]
+
+
+def as_published(view: Real) -> Real:
+    """All rows as landmarks, widths by the median, relevance vectors by ARD, λ by reconstruction.
+
+    Several kernels stay several views.
+    """
+    found = [_as_published(kernel) for kernel in kernels(view)]
+    return replace(
+        view,
+        kernel=found if isinstance(view.kernel, list) else found[0],
+        landmarks="all",
+        sparse="ard" if view.sparse else False,
+    )
+
+
+def _as_published(kernel: Any) -> Any:
+    if not isinstance(kernel, RBF):
+        return kernel
+    objective = "reconstruction" if kernel.learns_relevance else kernel.objective
+    return replace(kernel, width="median", objective=objective)
+
+
+def fit(views: Views, inputs: Inputs, y: NDArray[Any], split: Split, way: Way) -> FactorModel:
+    """A model that has seen the labels of the training rows only."""
+    model, data = (_published if way.published else _ours)(views, inputs, y, split, way)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # quick runs are capped
+        return model.fit(data)
+
+
+def _ours(
+    views: Views, inputs: Inputs, y: NDArray[Any], split: Split, way: Way
+) -> tuple[FactorModel, dict[str, Any]]:
+    """The labels are an output; nothing of the test rows is seen."""
+    train, _ = split
+    model = FactorModel(
+        {**views, "y": Categorical()},
+        way.n_factors,
+        outputs=["y"],
+        max_iter=way.max_iter,
+        tol=way.tol,
+    )
+    return model, {name: x[train] for name, x in inputs.items()} | {"y": y[train]}
+
+
+def _published(
+    views: Views, inputs: Inputs, y: NDArray[Any], split: Split, way: Way
+) -> tuple[FactorModel, dict[str, Any]]:
+    """The labels are a view like any other; test rows are samples and landmarks, unlabelled.
+
+    The paper stops when the bound changes by less than a millionth of itself. The bound is of the
+    order of one nat for each observed entry, so that this is a millionth of the number of columns
+    for each sample, which is how `tol` is told. The first of the starts is spectral, the others
+    are random, and the highest bound wins.
+    """
+    declared = {name: as_published(view) for name, view in views.items()}
+    n_kernels = sum(len(kernels(view)) for view in views.values())
+    model = FactorModel(
+        {**declared, "y": Categorical()},
+        way.n_factors,
+        n_init=way.starts,
+        max_iter=way.max_iter,
+        tol=None if way.tol is None else way.tol * (n_kernels * len(y) + len(np.unique(y))),
+    )
+    labels = y.astype(float)
+    labels[split[1]] = np.nan
+    return model, {**inputs, "y": labels}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a model says of the test rows."""
+
+    model: FactorModel
+    proba: Array  # the classes in ascending order
+    seconds: float  # of the fit
+
+    def accuracy(self, y: NDArray[Any]) -> float:
+        """The share of the test rows whose likeliest class is theirs."""
+        classes = np.sort(np.asarray(self.model.classes_["y"]))
+        return float(np.mean(classes[self.proba.argmax(axis=1)] == y))
+
+
+def tell(views: Views, inputs: Inputs, y: NDArray[Any], split: Split, way: Way) -> Told:
+    """Fit, and predict the classes of the test rows from their inputs alone."""
+    begin = perf_counter()
+    model = fit(views, inputs, y, split, way)
+    seconds = perf_counter() - begin
+    proba = model.predict_proba({name: x[split[1]] for name, x in inputs.items()}, "y")
+    return Told(model, proba[:, np.argsort(model.classes_["y"])], seconds)
+
+
+def factor_relevance(model: FactorModel) -> tuple[list[str], Array]:
+    """Names of the views, and the share of each factor in the signal of each: (views, K).
+
+    The signal of view m along factor k is Σ_d ⟨w_dk⟩², for factors of variance one.
+    """
+    signal = np.array([(view.weights.mean**2).sum(axis=0) for view in model.posterior_])
+    total = np.maximum(signal.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    return list(model.views_), signal / total

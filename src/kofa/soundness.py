@@ -1,0 +1,296 @@
+"""Whether values from a file are what they should be, and fit together.
+
+A file may be edited such that each part is what it should be by itself. So values are compared
+with the annotations of the fields they go to, and the parts of a model with each other.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+import typing
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+
+from kofa.archive import require
+from kofa.dtypes import with_pandas
+from kofa.encoding import FittedView
+from kofa.errors import DeclarationError, FileError
+from kofa.kernels import (
+    RBF,
+    KernelMap,
+    Laplacian,
+    Linear,
+    Mixture,
+    Polynomial,
+    Precomputed,
+    Radial,
+    Weighted,
+    as_kernel,
+    check_features,
+)
+from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, Multinomial, Poisson
+from kofa.posterior import Gamma, Known, ViewPosterior
+from kofa.scaling import Scaling
+from kofa.vectors import Vectors
+
+KERNELS = (RBF, Linear, Polynomial, Laplacian, Precomputed, Mixture)  # that a file can hold
+_LARGEST_PRECISION = 1e14
+_LONGEST_WORD = 1024  # letters for which a type of labels makes room, unless a label has more
+
+# ---------------------------------------------------------------- values and annotations
+
+
+@cache
+def hints(annotated: Any) -> dict[str, Any]:
+    return typing.get_type_hints(annotated)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what an annotation says."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(fits(value, argument) for argument in arguments)
+    if origin is Literal:
+        return any(type(value) is type(a) and value == a for a in arguments)
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray | np.float64) and value.dtype == _dtype_of(hint)
+    if origin is type:
+        return isinstance(value, type) and issubclass(value, arguments[0])
+    if origin in (tuple, list, Sequence):
+        kinds = (list, tuple) if origin is Sequence else origin
+        return isinstance(value, kinds) and all(fits(item, arguments[0]) for item in value)
+    if origin in (dict, Mapping):
+        return isinstance(value, dict) and all(fits(item, arguments[1]) for item in value.values())
+    return origin is None and _is_plain(value, hint)
+
+
+def _dtype_of(hint: Any) -> np.dtype[Any]:
+    """The dtype in an annotation such as NDArray[np.float64]."""
+    (scalar,) = get_args(get_args(hint)[1])
+    dtype: np.dtype[Any] = np.dtype(scalar)
+    return dtype
+
+
+def _is_plain(value: Any, hint: Any) -> bool:
+    if isinstance(value, bool):
+        return hint in (bool, Hashable)
+    if hint is float:
+        return isinstance(value, int | float)
+    if hint is int:  # a whole number, however it was written
+        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if hint is Hashable:
+        return is_name(value)
+    return isinstance(value, hint)
+
+
+def is_name(value: Any) -> bool:
+    """Whether a value can be the name of a column or a label."""
+    if isinstance(value, tuple):
+        return all(is_name(item) for item in value)
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return plain or type(value).__name__ == "Timestamp"
+
+
+# ---------------------------------------------------------------- a model as a whole
+
+
+def check_model(views: Any, state: Any) -> None:
+    """Raise unless the parts of a model fit together, so that none fails where it is used.
+
+    All sizes are compared, all indices checked, and what must be positive, or finite, must be so.
+    """
+    require(
+        fits(views, dict[str, FittedView]) and fits(state, tuple[ViewPosterior, ...]),
+        "its views are missing",
+    )
+    require(0 < len(views) == len(state), "it has not one posterior for each view")
+    require(np.ndim(state[0].weights.mean) == 2, "its weights are no table")
+    n_factors = state[0].weights.mean.shape[1]
+    supervised = any(view.role.output for view in views.values())
+    for (name, view), posterior in zip(views.items(), state, strict=True):
+        try:
+            _check_source(name, view, views)
+            n_columns = _check_encoder(name, view)
+            _check_names(view, n_columns)
+            _check_posterior(posterior, n_columns, n_factors)
+            _check_energy(view, n_factors, supervised)
+            _check_vectors(view.vectors)
+        except (FileError, DeclarationError) as error:
+            raise FileError(f"view {name!r:.60}: {error}") from None
+    # Σ_d τ_d ⟨w_d·w_d⟩, which is what can make the precision of a sample singular
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = sum(float(q.precision @ q.weights.square.sum(axis=1)) for q in state)
+    require(size < _LARGEST_PRECISION, "its weights are larger than any that could be found")
+
+
+def _check_source(name: str, view: FittedView, views: Mapping[str, FittedView]) -> None:
+    """A view of several kernels is named after its source, every other is its own."""
+    kernelized = isinstance(view.encoder, KernelMap)
+    part = kernelized and name.startswith(f"{view.source}[") and view.source not in views
+    require(view.source == name or part, "it comes from another view")
+    require(
+        view.role.name == name and view.role.kernelized == kernelized, "its role is another view's"
+    )
+
+
+def _check_encoder(name: str, view: FittedView) -> int:
+    """Number of columns of the view's Gaussian layer."""
+    encoder, n = view.encoder, view.n_inputs
+    require((view.classes is not None) == (view.kind is Multinomial), "its labels are not its own")
+    require(0.0 < view.sharpness < math.inf, "its sharpness is not positive")
+    if isinstance(encoder, KernelMap):
+        require(view.classes is None, "labels have no kernel")
+        _check_kernel(name, encoder, view.kind, n)
+        return len(encoder.V)
+    require(type(encoder) is view.kind, "it is of two kinds")
+    if isinstance(encoder, Gaussian):
+        _check_scaling(encoder.scaling, n, encoder.unit)
+    elif isinstance(encoder, Poisson):
+        _check_array(encoder.rate, (n,), above=0.0)
+        _check_array(encoder.most, (n,), above=0.0)
+    elif isinstance(encoder, Multinomial):
+        require(n == 1, "it has several columns of labels")
+        _check_labels(view.classes, view.dtype, encoder.n_classes)
+        return encoder.n_classes
+    elif isinstance(encoder, Bernoulli):
+        require(encoder.n_columns == n, "its columns are not those of the data")
+    return n
+
+
+def _check_scaling(scaling: Scaling, n_columns: int, unit: str) -> None:
+    _check_array(scaling.centre, (n_columns,))
+    _check_array(scaling.spread, (n_columns,), above=0.0)
+    require(scaling.unit == unit, "it is on another scale")
+
+
+def _check_kernel(name: str, encoder: KernelMap, kind: type[Likelihood], n_inputs: int) -> None:
+    """Landmarks that fit the data, and a kernel with nothing left to be found."""
+    kernel, V = encoder.kernel, encoder.V
+    as_kernel(kernel, name)
+    check_features(kernel, name, n_inputs)
+    for part in kernel.kernels if isinstance(kernel, Mixture) else (kernel,):
+        open_ended = isinstance(part, Radial) and isinstance(part.width, str)
+        open_ended |= isinstance(part, Weighted) and part.learns_relevance
+        require(not open_ended and type(part) in KERNELS, "its kernel is not resolved")
+    require(not isinstance(getattr(kernel, "weights", None), str), "its kernel is not resolved")
+    precomputed = isinstance(kernel, Precomputed)
+    _check_scaling(encoder.scaling, n_inputs, "value" if precomputed else kind.unit)
+    require(V.ndim == (1 if precomputed else 2) and len(V) > 0, "it has no landmarks")
+    if precomputed:
+        inside = np.isin(V, np.arange(n_inputs))
+        require(bool(inside.all()), "its landmarks are not samples of the fit")
+    else:
+        require(V.shape[1] == n_inputs, "its landmarks have other columns")
+        require(not np.isinf(V).any(), "its landmarks are not finite")
+    _check_array(encoder.column_mean, (len(V),))
+    require(0.0 < encoder.scale < math.inf, "its scale is not positive")
+
+
+def _check_labels(classes: Any, dtype: Any, n_classes: int) -> None:
+    require(
+        isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.dtype.kind in "biufUO",
+        "its classes are not labels",
+    )
+    require(len(classes) == n_classes >= 2, "its classes are not as many")
+    require(len(set(classes.tolist())) == len(classes), "a class occurs twice")
+    try:
+        _typed_labels(classes, dtype)
+    except FileError:
+        raise
+    except (TypeError, ValueError):
+        pass  # labels then stay as they are
+    except (ArithmeticError, ImportError) as error:
+        raise FileError(f"its labels are of another type ({error})") from None
+
+
+def _typed_labels(classes: Any, dtype: Any) -> None:
+    """Give the labels their type, as predictions will."""
+    if isinstance(dtype, np.dtype) and dtype.kind == "U":  # takes room, and takes all
+        require(dtype.itemsize <= most_room(classes).itemsize, "its labels are too long")
+    elif isinstance(dtype, np.dtype | type):
+        classes.astype(dtype)
+    else:
+        require(dtype is not None and hasattr(dtype, "name"), "its labels have no type")
+        with with_pandas("a label") as pd:
+            pd.Series(classes).astype(dtype)
+
+
+def most_room(classes: Any) -> np.dtype[Any]:
+    """The longest words that a type of these labels makes room for in a file."""
+    longest = max((len(str(label)) for label in classes.tolist()), default=0)
+    return np.dtype(f"U{max(_LONGEST_WORD, longest)}")
+
+
+def _check_names(view: FittedView, n_columns: int) -> None:
+    for names, n in ((view.inputs, view.n_inputs), (view.outputs, n_columns)):
+        require(names is None or len(names) == n, "it has not one name for each column")
+        if names is not None and any(isinstance(name, tuple) for name in names):
+            with with_pandas("a name") as pd:
+                pd.Index(list(names))
+
+
+def _check_posterior(q: ViewPosterior, n_columns: int, n_factors: int) -> None:
+    w = q.weights
+    n_groups, n_axes = w.columns.size, np.shape(w.basis)[-1] if np.ndim(w.basis) else 0
+    _check_array(w.mean, (n_columns, n_factors))
+    _check_array(w.basis, (n_groups, n_factors, n_axes))
+    _check_array(w.scales, (n_columns, n_axes), least=0.0)
+    _check_array(w.y_mean, (n_columns,))
+    _check_array(w.z_mean, (n_groups, n_factors))
+    _check_array(w.bias_variance, (n_columns,), least=0.0)
+    label = w.columns.label
+    require(label.shape == (n_columns,), "its groups are not of its columns")
+    require(bool(((label >= 0) & (label < n_groups)).all()), "a column is in no group")
+    for precision in (q.alpha, q.alpha_prior):
+        _check_precision(precision, ((n_factors,),))
+    for precision in (q.tau, q.tau_prior):
+        _check_precision(precision, ((n_columns,), (1,)))
+    _check_precision(q.gamma_prior, ((), (1,), (n_columns,)))
+    if q.gamma is not None:
+        _check_precision(q.gamma, ((n_columns,),))
+    if q.energy is not None:
+        _check_array(q.energy, (n_factors,), least=0.0)
+    require(0.0 < q.rho <= 1.0, "its curvature is not a share")
+
+
+def _check_precision(q: Gamma | Known, shapes: Sequence[tuple[int, ...]]) -> None:
+    held = (q.mean,) if isinstance(q, Known) else (q.shape, q.rate)
+    for array in held:
+        _check_array(array, np.shape(array), above=0.0)
+    try:
+        shape = np.broadcast_shapes(*map(np.shape, held))
+    except ValueError:
+        raise FileError("a precision has two sizes") from None
+    require(shape in shapes and np.shape(held[-1]) == shape, "a precision is of another size")
+
+
+def _check_energy(view: FittedView, n_factors: int, supervised: bool) -> None:
+    """Of each kernel of an input by factor, where there are outputs to which it is given."""
+    energy, kernel = view.energy, getattr(view.encoder, "kernel", None)
+    n_parts = len(kernel.kernels) if isinstance(kernel, Mixture) else 1
+    input_of_outputs = supervised and not view.role.output
+    _check_array(energy, (n_parts, n_factors) if input_of_outputs else (1, 1), least=0.0)
+    require(input_of_outputs or not energy.any(), "it gives energy to no output")
+
+
+def _check_vectors(vectors: Vectors | None) -> None:
+    if vectors is not None:
+        held = (vectors.samples, vectors.rows, vectors.relevance, vectors.order)
+        shapes = {np.shape(array) for array in held}
+        require(len(shapes) == 1 and len(shapes.pop()) == 1, "its samples are not as many")
+        require(isinstance(vectors.samples, np.ndarray), "its samples have no names")
+
+
+def _check_array(
+    array: Any, shape: tuple[int, ...], least: float = -math.inf, above: float = -math.inf
+) -> None:
+    require(np.shape(array) == shape, f"expected an array of shape {shape}, not {np.shape(array)}")
+    require(bool(np.isfinite(array).all()), "an array has entries that are not finite")
+    lowest = float(np.min(array, initial=math.inf))
+    require(lowest >= least and lowest > above, "an array has entries that are too small")

@@ -1,0 +1,299 @@
+"""The experiments with classes, on small data made up here."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.cross_decomposition import CCA
+
+from kofa import RBF, Linear, Polynomial, Real
+from kofa.paper import classes, faces, mkl, oil, pictures, reconstruction
+from kofa.paper.baselines import Blocks, cca_svm, combined_svm, directions, variates_gram
+from kofa.paper.classes import Way
+from kofa.paper.data import load, paper
+from kofa.paper.tasks import Options, Store, run
+
+GRIDS = {
+    "inner_folds": 2,
+    "widths": [0.5, 1.0],
+    "weights": [0.0, 0.5, 1.0],
+    "costs": [1.0, 10.0],
+    "directions": 20,
+    "components": [2, 4],
+    "penalties": [1e-2],
+}
+OURS = Way(n_factors=5, tol=1e-1)
+PUBLISHED = Way(published=True, n_factors=5, starts=2, max_iter=5, tol=1e-6)
+WAYS = pytest.mark.parametrize("way", [OURS, PUBLISHED], ids=["ours", "published"])
+
+
+def three_clouds(n=36, columns=6):
+    """Three classes; the first two columns tell them apart."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    X = rng.standard_normal((n, columns))
+    X[:, :2] += 4.0 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    return X, y
+
+
+@pytest.fixture
+def few_steps(monkeypatch):
+    """Fits broken off early: whether all of it works together, not how well."""
+    of = Way.of
+    monkeypatch.setattr(
+        classes.Way, "of", lambda *args, **more: replace(of(*args, **more), n_factors=5, max_iter=3)
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Sets with the names and shapes that the experiments expect, but few rows."""
+    rng = np.random.default_rng(1)
+    X, y = three_clouds(36, 12)
+    np.savez(tmp_path / "oil_flow.npz", X=X, y=y)
+    faces_of = {"X": np.abs(30 * X).astype(np.uint8), "y": y, "image_shape": np.array([4, 3])}
+    for name in paper()["faces"]["sets"]:
+        np.savez(tmp_path / f"{name}.npz", **faces_of)
+    ill = np.hstack([X, rng.standard_normal((36, 8))])
+    ill[::7, 13] = np.nan
+    np.savez(tmp_path / "arrhythmia.npz", X=ill, y_binary=(y == 1).astype(int))
+    bands = np.repeat(10 * X[:, :4], 9, axis=0).reshape(36, 36) + 100
+    np.savez(tmp_path / "satimage.npz", X=bands.astype(np.uint8), y=y + 1)
+    images = np.clip(20 * np.abs(X), 0, 255).astype(np.uint8).reshape(36, 4, 3)
+    np.savez(tmp_path / "fashion_mnist_10k.npz", X=images, y=y.astype(np.uint8))
+    return str(tmp_path)
+
+
+# ---------------------------------------------------------------- folds and scores
+
+
+def test_folds_part_all_rows_and_keep_the_classes():
+    _, y = three_clouds()
+    found = classes.folds(y, 4)
+    assert sorted(np.concatenate([test for _, test in found])) == list(range(36))
+    assert all(np.bincount(y[test]).tolist() == [3, 3, 3] for _, test in found)
+
+
+def test_auc_is_one_for_the_right_order_and_half_for_none():
+    y = np.array([1, 2, 4, 1, 2, 4])
+    assert classes.auc(y, (y[:, None] == [1, 2, 4]) + 0.0) == 1.0
+    assert classes.auc(y, np.zeros((6, 3))) == 0.5
+    assert classes.auc(np.array([0, 1]), np.array([[0.9, 0.1], [0.2, 0.8]])) == 1.0
+
+
+def test_published_way_takes_the_papers_choices():
+    view = classes.as_published(Real(kernel=[RBF(relevance="learn"), Polynomial()], sparse=True))
+    assert view.landmarks == "all"
+    assert view.sparse == "ard"
+    assert view.kernel == [
+        RBF(width="median", relevance="learn", objective="reconstruction"),
+        Polynomial(),
+    ]
+    way = Way.of(Options(as_published=True))
+    assert (way.starts, way.tol) == (10, 1e-6)
+    assert Way.of(Options(as_published=True, quick=True)).starts == 2
+
+
+def test_published_model_has_all_rows_as_landmarks_and_no_output():
+    X, y = three_clouds()
+    split = classes.folds(y, 4)[0]
+    model = classes.fit({"x": Real(kernel=RBF())}, {"x": X}, y, split, PUBLISHED)
+    assert len(model.views_["x"].landmarks) == 36
+    assert not model.views_["y"].role.output
+    ours = classes.fit({"x": Real(kernel=RBF())}, {"x": X}, y, split, OURS)
+    assert len(ours.views_["x"].landmarks) == 27
+    assert ours.views_["y"].role.output
+
+
+# ---------------------------------------------------------------- test rows stay unseen
+
+
+def shuffled(y, split):
+    """The same training labels, and others for the test rows."""
+    y = y.copy()
+    y[split[1]] = np.roll(y[split[1]], 1)
+    return y
+
+
+@WAYS
+def test_labels_of_test_rows_change_nothing_that_is_predicted(way, monkeypatch):
+    monkeypatch.setattr(faces, "SHARES", (0.2,))  # fewer fits
+    X, y = three_clouds()
+    split = classes.folds(y, 4)[0]
+    problem = mkl.Problem({"x": Real(kernel=[RBF(), Linear()])}, {"x": X}, y)
+    other = replace(problem, y=shuffled(y, split))
+    assert not np.array_equal(other.y[split[1]], y[split[1]])
+    for work in (mkl.ours, lambda *args: mkl.ours(*args, sparse=True)):
+        np.testing.assert_array_equal(
+            work(problem, split, way)["proba"], work(other, split, way)["proba"]
+        )
+    for work in (oil.ours, faces.masked):
+        np.testing.assert_array_equal(
+            work(X, y, split, way)["proba"], work(X, other.y, split, way)["proba"]
+        )
+
+
+@pytest.mark.parametrize("method", mkl.BASELINES)
+def test_labels_of_test_rows_change_nothing_for_baselines(method):
+    X, y = three_clouds()
+    split = classes.folds(y, 4)[0]
+    problem = mkl.Problem({"x": Real(kernel=[RBF(), Linear()])}, {"x": X}, y)
+    other = replace(problem, y=shuffled(y, split))
+    first, second = (mkl.baseline(p, split, method, GRIDS) for p in (problem, other))
+    np.testing.assert_array_equal(first["proba"], second["proba"])
+    assert first["auc"] > 0.9 > second["auc"]
+
+
+@pytest.mark.parametrize("rival", [combined_svm, cca_svm])
+def test_baselines_never_read_labels_of_test_rows(rival):
+    X, y = three_clouds()
+    train, test = classes.folds(y, 4)[0]
+    hidden = y.astype(float)
+    hidden[test] = np.nan
+    scores = rival(Blocks([(RBF(), X), (Linear(), X)], hidden, (train, test)), GRIDS)
+    assert classes.auc(y[test], scores) > 0.9
+
+
+# ---------------------------------------------------------------- baselines
+
+
+def test_variates_are_those_of_canonical_correlation():
+    rng = np.random.default_rng(2)
+    shared = rng.standard_normal((80, 1))
+    A, B = (
+        np.hstack([shared, rng.standard_normal((80, 2))]) @ rng.normal(size=(3, 3)) for _ in "ab"
+    )
+    rows = np.arange(80)
+    grams = [x @ x.T for x in (A, B)]
+    gram = variates_gram(directions(grams, rows, 3), rows, penalty=1e-12, size=1)
+    a, b = CCA(n_components=1).fit(A, B).transform(A, B)
+    # the variates have unit length here and one sum of their squares
+    expected = sum(v @ v.T / (v.T @ v) for v in (a - a.mean(), b - b.mean())) * 80 / 2
+    np.testing.assert_allclose(gram, expected, atol=1e-3)
+
+
+def test_combination_finds_the_kernel_that_tells():
+    X, y = three_clouds(90)
+    split = classes.folds(y, 3)[0]
+    noise = np.random.default_rng(3).standard_normal((90, 4))
+    for parts in ([(RBF(), X[:, :2]), (RBF(), noise)], [(RBF(), noise), (RBF(), X[:, :2])]):
+        assert classes.auc(y[split[1]], combined_svm(Blocks(parts, y, split), GRIDS)) > 0.95
+
+
+def test_missing_values_of_baselines_are_means_of_training_rows():
+    X = np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 5.0], [100.0, 5.0]])
+    scaled = mkl._standardised(X, np.array([0, 1, 2]))
+    np.testing.assert_allclose(scaled, [[-1, 0], [1, 0], [0, 0], [98, 0]])
+
+
+# ---------------------------------------------------------------- what is found
+
+
+def test_mask_is_largest_where_the_classes_are():
+    X, y = three_clouds(90, 20)
+    found = faces.masked(X, y, classes.folds(y, 3)[0], OURS)
+    assert set(np.argsort(-found["mask"])[:2]) == {0, 1}
+    assert found["top 0.2"] > 0.8
+
+
+def test_mean_mask_gives_each_fold_the_same_say():
+    found = [
+        {"mask": m, "face": np.zeros((1, 2))} for m in (np.array([1.0, 3]), np.array([30.0, 10]))
+    ]
+    np.testing.assert_allclose(faces.mean_mask(found), [[1.0, 1.0]])
+
+
+def test_factor_relevance_is_a_share_of_each_view():
+    X, y = three_clouds()
+    split = classes.folds(y, 4)[0]
+    model = classes.fit({"x": Real(kernel=[RBF(), Linear()])}, {"x": X}, y, split, OURS)
+    names, relevance = classes.factor_relevance(model)
+    assert names == ["x[RBF]", "x[Linear]", "y"]
+    np.testing.assert_allclose(relevance.sum(axis=1), 1.0)
+
+
+@WAYS
+def test_kernel_comes_back_from_enough_factors(way):
+    X, y = three_clouds(40, 3)
+    found = reconstruction.reconstructed(X, y, Linear(), way)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(found["kernel"], Z @ Z.T / 3, atol=1e-10)
+    assert reconstruction.error_share(found) < 0.05
+
+
+# ---------------------------------------------------------------- whole experiments
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [e for module in (faces, oil, mkl, reconstruction) for e in module.EXPERIMENTS],
+    ids=lambda e: e.name,
+)
+@pytest.mark.parametrize(
+    "published",
+    [pytest.param(False, id="ours"), pytest.param(True, id="published", marks=pytest.mark.slow)],
+)
+def test_experiments_run_and_are_shown(experiment, published, folder, few_steps, tmp_path):  # noqa: ARG001
+    options = Options(quick=True, as_published=published, data_dir=folder)
+    results = run(experiment.tasks(options), Store(tmp_path / "cache"))
+    shown = experiment.show(results, options)
+    assert shown.tables or shown.pictures
+    for table in shown.tables:
+        assert table.name == experiment.name
+        assert all(len(row) == len(table.header) for row in table.rows)
+    pytest.importorskip("matplotlib")
+    for picture in shown.pictures:
+        picture.draw(tmp_path / "picture.png")
+        assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    # and all of it comes from disk the second time
+    again = run(
+        [replace(t, work=None) for t in experiment.tasks(options)], Store(tmp_path / "cache")
+    )
+    assert again.keys() == results.keys()
+
+
+def test_sets_and_methods_can_be_chosen():
+    options = Options(sets=("satimage",), methods=("CCA + SVM",), folds=3)
+    assert {(t.dataset, t.method) for t in mkl.table_tasks(options)} == {("satimage", "CCA + SVM")}
+    assert {t.dataset for t in faces.tasks(Options(sets=("lfw7_60x40",)))} == {"lfw7_60x40"}
+
+
+def test_ways_and_quick_grids_have_results_of_their_own():
+    def names(**how):
+        return {t.file for t in mkl.table_tasks(Options(**how)) if t.fold == 0}
+
+    ours, published, quick = names(), names(as_published=True), names(quick=True)
+    shared = 2 * len(paper()["mkl"]["sets"])
+    assert len(ours & published) == shared  # the baselines
+    assert len(ours & quick) == shared  # our own, of which a quick run does fewer folds
+
+
+def test_peer_is_left_out_without_its_package(monkeypatch):
+    monkeypatch.setattr(oil, "find_spec", lambda _: None)
+    assert {t.method for t in oil.tasks(Options())} == {oil.OURS}
+    monkeypatch.setattr(oil, "find_spec", lambda _: object())
+    assert {t.method for t in oil.tasks(Options())} == {oil.OURS, oil.PEER}
+
+
+def test_figure_leaves_nothing_behind_when_drawing_fails(tmp_path):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(RuntimeError), pictures.figure(tmp_path / "a.png"):
+        raise RuntimeError
+    assert not list(tmp_path.iterdir())
+
+
+def test_figure_without_matplotlib_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"kofa\[plot\]"), pictures.figure(tmp_path / "a.png"):
+        pass
+
+
+def test_data_of_the_problems(folder):
+    problem = mkl.satimage(folder)
+    pixels = load("satimage", folder).X.reshape(-1, 9, 4)
+    np.testing.assert_array_equal(problem.inputs["pixel"], pixels[:, 4])
+    assert np.isnan(mkl.arrhythmia(folder).inputs["patient"]).any()
+    assert mkl.fashion_mnist(folder).inputs["x"].max() <= 1.0
