@@ -279,6 +279,15 @@ def test_resume_refuses_a_model(tmp_path):
         model.fit(data, resume=True)
 
 
+def test_other_files_are_not_written_over(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("sample,a\n1,2\n")
+    model, data = model_of("two tables", checkpoint=table)
+    with pytest.raises(FileError, match="no checkpoint; name another"):
+        model.fit(data)
+    assert table.read_text() == "sample,a\n1,2\n"
+
+
 def test_resume_needs_a_checkpoint():
     model, data = model_of("two tables")
     with pytest.raises(DeclarationError, match="checkpoint"):

@@ -170,6 +170,13 @@ def read(
     return manifest, arrays
 
 
+def looks_like_one(path: StrPath) -> bool:
+    """Whether a file begins as kofa's do, whole or not."""
+    with open(path, "rb") as file:
+        head = file.read(_LOCAL_HEADER + len(_MANIFEST))
+    return head.startswith(b"PK\x03\x04") and head.endswith(_MANIFEST.encode())
+
+
 @contextmanager
 def _reading(path: StrPath) -> Iterator[IO[bytes]]:
     try:

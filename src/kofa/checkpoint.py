@@ -31,6 +31,8 @@ class Checkpoint(Journal):
         self.path, self.every, self.key = Path(path), every, key
         if not self.path.parent.is_dir():  # now, not after an hour
             raise FileError(f"{path}: the folder {self.path.parent} does not exist; create it.")
+        if self.path.is_file() and not archive.looks_like_one(self.path):
+            raise FileError(f"{path} is there and is no checkpoint; name another file.")
         for unfinished in self.path.parent.glob(f".{self.path.name}.*.tmp"):  # of a killed fit
             unfinished.unlink(missing_ok=True)
         self.prepared: Any = None

@@ -293,17 +293,17 @@ def fit(
         raise UsageError(
             "Expected a study.toml, or views as --view NAME=FILE; kofa init writes one"
         )
-    base = None if study is None else read_study(_table(study))
-    plan = quick_plan(
-        view or [], kernel or [], _shared(index, sep, decimal, missing, encoding), base
-    )
+    base = None if study is None else read_study(steps.checked_study(study))
+    shared = _shared(index, sep, decimal, missing, encoding)
+    plan = quick_plan(view or [], kernel or [], shared, base)
     options: dict[str, Any] = {
         "n_factors": factors,
         "n_init": init,
         "max_iter": max_iter,
         "tol": tol,
+        "random_state": seed,
+        "outputs": output or None,
     }
-    options |= {"random_state": seed, "outputs": output or None}
     plan.model.update({key: value for key, value in options.items() if value is not None})
     steps.check_outputs(plan)
     screen = Screen(quiet, progress)
@@ -491,12 +491,6 @@ def init_study(
 
 
 # ---------------------------------------------------------------- helpers
-
-
-def _table(study: Path) -> Path:
-    from kofa.cli import steps
-
-    return steps.checked_study(study)
 
 
 def _opened(

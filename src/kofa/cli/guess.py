@@ -264,11 +264,13 @@ def _split(values: Sequence[str]) -> tuple[list[float], list[str]]:
     numbers, words = [], []
     for value in values:
         try:
-            number = float(value)
+            number = None if re.fullmatch(r"0\d+", value) else float(value)
         except ValueError:
+            number = None
+        if number is None:
             words.append(value)
         else:
-            words.append(value) if re.fullmatch(r"0\d+", value) else numbers.append(number)
+            numbers.append(number)
     return numbers, words
 
 

@@ -7,7 +7,8 @@ import shlex
 import sys
 import time
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,21 +174,16 @@ def _short(kernel: str | None) -> str:
     return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", kernel)
 
 
-class naming_files:  # noqa: N801  a context manager, read as a phrase
+@contextmanager
+def naming_files(sources: Mapping[str, Source]) -> Iterator[None]:
     """Put the file of a view in front of an error about its data."""
-
-    def __init__(self, sources: Mapping[str, Source]) -> None:
-        self.sources = sources
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
-        if not isinstance(error, DataError):
-            return
-        for name, source in self.sources.items():
+    try:
+        yield
+    except DataError as error:
+        for name, source in sources.items():
             if str(error).startswith((f"View {name!r}", f"View '{name}[")):
                 raise DataError(f"{source.file}: {error}") from error
+        raise
 
 
 # ---------------------------------------------------------------- a model and new tables
