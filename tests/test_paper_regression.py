@@ -308,12 +308,20 @@ def test_a_quick_run_takes_few_rows(tmp_path):
 # ---------------------------------------------------------------- data
 
 
-def test_missing_sets_are_told(tmp_path, monkeypatch):
-    with pytest.raises(FileError, match=r"'jura' is not there: expected a file .*jura\.npz"):
-        load("jura", str(tmp_path))
+def test_sets_that_are_not_in_the_folder_come_from_their_source(tmp_path, monkeypatch):
+    asked = []
+
+    def source(name, data_dir):
+        asked.append((name, data_dir))
+        raise FileError("offline")
+
+    monkeypatch.setattr("kofa.datasets.load", source)
+    with pytest.raises(FileError, match="offline"):
+        load("fashion_mnist", str(tmp_path))
     monkeypatch.delenv("KOFA_DATA", raising=False)
-    with pytest.raises(FileError, match="KOFA_DATA"):
+    with pytest.raises(FileError, match="offline"):
         load("jura")
+    assert asked == [("fashion_mnist_10k", str(tmp_path)), ("jura", None)]
 
 
 def test_reported_values_are_of_known_sets():

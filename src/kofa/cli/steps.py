@@ -6,7 +6,6 @@ import re
 import shlex
 import sys
 import time
-import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -102,17 +101,8 @@ def _check_target(path: Path, plan: Plan) -> None:
     check_folder(path)
     if any(path.resolve() == source.file.resolve() for source in plan.sources.values()):
         raise FileError(f"{path}: this is the file of a view; choose another name")
-    if path.exists() and not _is_ours(path):
+    if path.exists() and not archive.looks_like_one(path):
         raise FileError(f"{path}: this file exists and is not a kofa model; choose another name")
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether kofa wrote a file: archives of other programs, such as xlsx, are not replaced."""
-    try:
-        with zipfile.ZipFile(path) as file:
-            return "manifest.json" in file.namelist()
-    except zipfile.BadZipFile:
-        return False
 
 
 def _check_orientation(data: Mapping[str, Any], sources: Mapping[str, Source]) -> None:

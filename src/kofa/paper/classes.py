@@ -14,10 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from kofa import RBF, Categorical, FactorModel, Real
+from kofa.kernels import RBF
 from kofa.linalg import Array
+from kofa.model import FactorModel
 from kofa.paper.data import paper
 from kofa.paper.tasks import Options
+from kofa.views import Categorical, Real
 
 Ints = NDArray[np.intp]
 Split = tuple[Ints, Ints]  # rows to learn from, rows to be told

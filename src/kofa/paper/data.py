@@ -1,4 +1,4 @@
-"""The data sets as files of a folder, and the table of the paper's protocol and figures."""
+"""The data sets, and the table of the paper's protocol and figures."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from kofa.errors import FileError
+from kofa import datasets
 
 _FILES = {"fashion_mnist": "fashion_mnist_10k"}  # sets whose file has another name
 
 
 def load(name: str, data_dir: str | None = None) -> SimpleNamespace:
-    """The arrays of one set by name (X, Y or y, …), from `data_dir` or the folder KOFA_DATA."""
-    named = data_dir or os.environ.get("KOFA_DATA")
-    if named is None:
-        raise FileError(
-            f"The set {name!r} is read from a folder: name it by --data-dir, or in the "
-            f"environment as KOFA_DATA."
-        )
-    path = Path(named) / f"{_FILES.get(name, name)}.npz"
-    if not path.is_file():
-        raise FileError(f"The set {name!r} is not there: expected a file {str(path)!r}.")
-    with np.load(path, allow_pickle=False) as file:
-        return SimpleNamespace(**{key: file[key] for key in file.files})
+    """The arrays of one set by name (X, Y or y, …).
+
+    They are read as they are from NAME.npz in `data_dir` or the folder KOFA_DATA, and else come
+    from `kofa.datasets`: its cache, or the public source.
+    """
+    folder, file = data_dir or os.environ.get("KOFA_DATA"), _FILES.get(name, name)
+    path = Path(folder or "") / f"{file}.npz"
+    if folder and path.is_file():
+        with np.load(path, allow_pickle=False) as stored:
+            return SimpleNamespace(**{key: stored[key] for key in stored.files})
+    found = datasets.load(file, data_dir=data_dir)
+    shape = found.image_shape
+    return SimpleNamespace(X=found.X, Y=found.Y, y=found.y, image_shape=shape, **found.extras)
 
 
 @cache

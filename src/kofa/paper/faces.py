@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa import RBF, Real
 from kofa.inspection import relevances
+from kofa.kernels import RBF
 from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.classes import Split, Way, folds, tell
@@ -19,6 +19,7 @@ from kofa.paper.data import load, paper
 from kofa.paper.experiment import Experiment, Picture, Shown
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
+from kofa.views import Real
 
 SHARES = (0.02, 0.05, 0.2)  # of the pixels
 DRAWN = (0.02, 0.05)  # those that are compared with as many pixels at random

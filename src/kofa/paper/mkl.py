@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa import RBF, Linear, Polynomial, Real
-from kofa.kernels import Kernel, kernel_name
+from kofa.kernels import RBF, Kernel, Linear, Polynomial, kernel_name
 from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.baselines import Blocks, cca_svm, combined_svm
@@ -30,6 +29,7 @@ from kofa.paper.data import load, paper
 from kofa.paper.experiment import Experiment, Picture, Shown
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
+from kofa.views import Real
 
 SHOWN_FACTORS = 20  # in the figure
 

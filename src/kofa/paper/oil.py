@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa import RBF, Real
+from kofa.kernels import RBF
 from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.classes import Split, Way, factor_relevance, folds, tell
@@ -21,6 +21,7 @@ from kofa.paper.data import load, paper
 from kofa.paper.experiment import Experiment, Picture, Shown
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
+from kofa.views import Real
 
 OURS, PEER = "KSSHIBA", "MRD (GPy)"
 VIEWS = ("gauges", "flow")  # the readings through their kernel, and the classes

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa import RBF, Linear, Real
-from kofa.kernels import Kernel, KernelMap
+from kofa.kernels import RBF, Kernel, KernelMap, Linear
 from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.classes import Way, fit
@@ -19,6 +18,7 @@ from kofa.paper.data import load, paper
 from kofa.paper.experiment import Experiment, Picture, Shown
 from kofa.paper.tables import Table
 from kofa.paper.tasks import Options, Result, Task
+from kofa.views import Real
 
 KERNELS: dict[str, Kernel] = {"linear": Linear(), "RBF": RBF()}
 

@@ -50,17 +50,20 @@ def reproduce(
     store, written = Store(folder / "cache"), []
     for experiment in experiments:
         results = run(experiment.tasks(options), store, jobs, show)
-        written += _write(experiment, experiment.show(results, options), options, folder)
+        written += _write(experiment.show(results, options), options, folder)
     return written
 
 
-def _write(experiment: Experiment, shown: Shown, options: Options, folder: Path) -> list[Path]:
+def _write(shown: Shown, options: Options, folder: Path) -> list[Path]:
     kind = "-as-published" if options.as_published else ""
     written = []
     for table in shown.tables:
         stem = folder / f"{table.name}{kind}"
         text = f"{table.markdown()}\n{circumstances(options)}\n"
-        for path, content in ((stem.with_suffix(".md"), text), (stem.with_suffix(".csv"), table.csv())):
+        for path, content in (
+            (stem.with_suffix(".md"), text),
+            (stem.with_suffix(".csv"), table.csv()),
+        ):
             path.write_text(content, encoding="utf-8")
             written.append(path)
     for picture in shown.pictures:

@@ -100,7 +100,7 @@ def run(
     tasks: Iterable[Task],
     store: Store,
     jobs: int = 1,
-    show: Callable[[Task, int, int], None] = lambda task, done, total: None,
+    show: Callable[[Task, int, int], None] | None = None,
 ) -> dict[Task, Result]:
     """The results of all tasks; those that are not on disk yet are worked out, `jobs` at a time."""
     tasks = list(tasks)
@@ -109,7 +109,8 @@ def run(
     for task, result in _worked_out(missing, jobs):
         store.write(task, result)
         results[task] = result
-        show(task, len(results), len(tasks))
+        if show is not None:
+            show(task, len(results), len(tasks))
     return {task: results[task] for task in tasks}
 
 
