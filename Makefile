@@ -6,12 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
-.PHONY: help demo test test-slow lint format bench bench-peers clean
+.PHONY: help demo test test-slow test-paper paper lint format bench bench-peers clean
 
 help:
 	@echo "make demo         fit a model to data that ships with scikit-learn and show the result"
 	@echo "make test         run the tests"
 	@echo "make test-slow    run the tests that take minutes"
+	@echo "make test-paper   run the paper's experiments quickly, as a test (needs the data)"
+	@echo "make paper        run the paper's experiments in full; takes hours"
 	@echo "make lint         check style and types"
 	@echo "make bench        measure speed, memory and accuracy; prints a table"
 	@echo "make bench-peers  compare with other packages (installs them in $(PEERS))"
@@ -35,6 +37,12 @@ test: $(VENV)/.ready
 
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m slow
+
+test-paper: $(VENV)/.ready
+	$(BIN)/python -m pytest -q -m paper
+
+paper: $(VENV)/.ready
+	$(BIN)/kofa paper all
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
