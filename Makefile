@@ -32,8 +32,9 @@ $(PEERS)/.ready: pyproject.toml
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/demo.py
 
+# Several tests at a time, each with one thread.
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m slow
