@@ -690,7 +690,7 @@ def test_fuzzed_files_raise_only_our_own_error(path):
 
 @pytest.mark.slow
 def test_two_thousand_fuzzed_files_raise_only_our_own_error(path):
-    fuzz(range(1000, 3000), path)
+    assert 20 < fuzz(range(1000, 3000), path) < 1500
 
 
 def test_untouched_files_can_be_used(path):
@@ -699,4 +699,4 @@ def test_untouched_files_can_be_used(path):
         path.write_bytes(file_of(which)[0])
         with quiet():
             use(kofa.load(path), data)
-            kofa.load(path).reconstruct(data)
+            assert set(kofa.load(path).reconstruct(data)) == set(kofa.load(path).views_)

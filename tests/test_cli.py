@@ -265,7 +265,8 @@ def test_labels_stay_words_even_if_a_new_file_has_only_numbers():
     clinical.to_csv("clinical.csv")
     run("fit study.toml -o model.kofa -q")
     clinical[clinical["stage"] == "1"].to_csv("ones.csv")
-    run("transform model.kofa --view stage=ones.csv -q")
+    out = run("transform model.kofa --view stage=ones.csv").stdout
+    assert len(out.splitlines()) == 1 + (clinical["stage"] == "1").sum()
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "npz", "h5ad"])

@@ -9,18 +9,11 @@ import numpy as np
 import pytest
 
 import kofa
-from conftest import mixed
+from conftest import KINDS, mixed
 from kofa.tables import align, read_table
 
 pl = pytest.importorskip("polars")
 
-KINDS = {
-    "real": kofa.Real(),
-    "positive": kofa.Positive(),
-    "binary": kofa.Binary(),
-    "label": kofa.Categorical(),
-    "count": kofa.Count(),
-}
 NAMES = ["a", "b", "c", "d"]
 
 
