@@ -102,7 +102,7 @@ def test_folds_are_those_of_the_protocol():
 # ---------------------------------------------------------------- methods
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"mrd", "factors"}))
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"mrd", "factors", "factors_validated"}))
 @pytest.mark.parametrize("C", [1, 2])
 def test_baselines_learn(method, C):
     X, Y = smooth(120, C)
@@ -123,6 +123,21 @@ def test_our_model_learns(semi, as_published):
     found = METHODS["factors"](X[:60], Y[:60], X[60:], settings)
     assert ((found.predicted - Y[60:]) ** 2).mean() < 0.5 * Y.var()
     assert found.share == 1.0
+
+
+def test_the_kernel_is_chosen_inside_the_training_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 10))
+    Y = np.sin(2.0 * X[:, :1]) + 0.05 * rng.normal(size=(150, 1))  # one feature of ten matters
+    settings = regression.our_settings(Options(quick=True), semi_supervised=False, inner_folds=2)
+    few = {**settings, "kernels": ["bank", "relevance"]}
+    found = METHODS["factors_validated"](X[:100], Y[:100], X[100:], few)
+    weighted = METHODS["factors"](X[:100], Y[:100], X[100:], {**settings, "kernel": "relevance"})
+    plain = METHODS["factors"](X[:100], Y[:100], X[100:], {**settings, "kernel": "bank"})
+    np.testing.assert_array_equal(found.predicted, weighted.predicted)
+    assert ((found.predicted - Y[100:]) ** 2).mean() < 0.5 * (
+        (plain.predicted - Y[100:]) ** 2
+    ).mean()
 
 
 def test_as_many_factors_as_targets():

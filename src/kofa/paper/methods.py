@@ -24,7 +24,7 @@ from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPRegressor
 from sklearn.svm import SVR
 
-from kofa.kernels import RBF
+from kofa.kernels import RBF, Laplacian
 from kofa.linalg import Array
 from kofa.model import FactorModel
 from kofa.views import Real
@@ -46,6 +46,12 @@ Method = Callable[[Array, Array, Array, Settings], Found]
 
 # ---------------------------------------------------------------- ours
 
+KERNELS: dict[str, Any] = {
+    "rbf": RBF(),
+    "bank": "bank",
+    "relevance": [RBF(relevance="learn"), Laplacian()],
+}
+
 
 def factors(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     """Our model. Semi-supervised: the new rows are there in fit, without targets."""
@@ -60,12 +66,28 @@ def factors(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     predicted = np.asarray(model.predict({"x": X_new}, "y"))
     # Of ours, rows with targets may be landmarks; as published, all rows.
     pool = len(inputs) if settings["as_published"] else len(X)
-    return Found(predicted, model.n_factors_, len(model.views_["x"].landmarks) / pool)
+    kept = {row for name, view in model.views_.items() if name != "y" for row in view.landmarks}
+    return Found(predicted, model.n_factors_, len(kept) / pool)
+
+
+def factors_validated(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
+    """Our model with the kernel that inner cross-validation likes best.
+
+    Evidence weighs the kernels of one model, but it likes a weight for each feature too well where
+    samples are few.
+    """
+
+    def path(X: Array, Y: Array, X_new: Array, kernel: str) -> dict[Any, Array]:
+        return {None: factors(X, Y, X_new, {**settings, "kernel": kernel}).predicted}
+
+    errors = errors_of(path, X, Y, settings["kernels"], settings["inner_folds"])
+    kernel, _ = min(errors, key=lambda setting: float(errors[setting].sum()))
+    return factors(X, Y, X_new, {**settings, "kernel": kernel})
 
 
 def our_model(Y: Array, settings: Settings) -> FactorModel:
     """Kernels, noise and the number of factors are found by the outputs' evidence."""
-    kernel = "bank" if settings["kernel"] == "bank" else RBF()
+    kernel = KERNELS[settings["kernel"]]
     n_labelled = int((~np.isnan(Y)).any(axis=1).sum())
     return FactorModel(
         {"x": Real(kernel=kernel, **landmarks_of(settings, n_labelled)), "y": Real()},
@@ -323,9 +345,10 @@ def ridge(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
 def _mlp_path(
     settings: Settings, hidden: tuple[int, ...], X: Array, Y: Array, X_new: Array, outer: Any
 ) -> dict[Any, Array]:
-    activation, penalty = outer
+    solver, activation, penalty = outer
     net = MLPRegressor(
         hidden_layer_sizes=hidden,
+        solver=solver,
         activation=activation,
         alpha=penalty,
         max_iter=settings["mlp_iterations"],
@@ -341,9 +364,9 @@ def mlp(X: Array, Y: Array, X_new: Array, settings: Settings, bottleneck: bool =
     """One hidden layer, or two with one as narrow as the targets between; penalty validated."""
     wide, C = settings["mlp_hidden"], Y.shape[1]
     hidden = (wide, C, wide) if bottleneck else (wide,)
-    outer = product(settings["mlp_activations"], settings["mlp_penalties"])
+    outer = product(*(settings[f"mlp_{of}"] for of in ("solvers", "activations", "penalties")))
     path = partial(_mlp_path, settings, hidden)
-    predicted, _ = validated(path, X, Y, X_new, outer, settings["inner_folds"])
+    predicted, _ = validated(path, X, Y, X_new, outer, settings["mlp_inner_folds"])
     return Found(predicted, C if bottleneck else wide)
 
 
@@ -389,6 +412,7 @@ def mrd(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
 
 METHODS: dict[str, Method] = {
     "factors": factors,
+    "factors_validated": factors_validated,
     "kpca": kpca_regression,
     "kcca": kcca,
     "kcca_lr": partial(kcca, regress=True),
