@@ -110,6 +110,34 @@ def test_command_names_what_is_wrong(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["table3", "--sets", "jurra"], "no data set 'jurra'; did you mean 'jura'?"),
+        (["table3", "--sets", "oil_flow"], "no data set 'oil_flow'. Known: atp1d; "),
+        (["figure2", "--method", "KSSHIBA, by evidense"], "did you mean 'KSSHIBA, by evidence'?"),
+        (["table5", "--method", "Ridge"], "no method 'Ridge'. Known: MKL; MKL + RV; "),
+    ],
+)
+def test_unknown_sets_and_methods_are_told(arguments, told, tmp_path):
+    result = CliRunner().invoke(app, ["paper", *arguments, "-o", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    assert told in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_experiments_without_what_is_asked_for_write_nothing(tmp_path, calls):
+    def nothing(options):  # noqa: ARG001
+        return []
+
+    experiments = [
+        Experiment("none", "Nothing", nothing, None),
+        Experiment("toy", "A toy", partial(tasks_of, calls), lambda *_: Shown()),
+    ]
+    assert desk.reproduce(experiments, Options(folds=2), tmp_path, 1, lambda *_: None) == []
+    assert len(list(calls.iterdir())) == 2
+
+
 @pytest.mark.paper
 def test_everything_runs_quickly(tmp_path, data_dir):
     arguments = ["paper", "all", "--quick", "-o", str(tmp_path), "--data-dir", str(data_dir)]

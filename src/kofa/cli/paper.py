@@ -17,6 +17,7 @@ def reproduce(names: list[str], options: Options, folder: Path, jobs: int, scree
     from kofa.paper import reproduce as desk
 
     experiments = desk.chosen(names)
+    desk.check(experiments, options)
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 

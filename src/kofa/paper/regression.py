@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -353,7 +354,9 @@ def figure2_tasks(options: Options) -> list[Task]:
             else:
                 settings = {**baseline_settings(method, options), **told}
             name = curve if share is None else f"{curve}, {share:.0%}"
-            tasks += tasks_of("figure2", _sparse_sets(options), {name: (method, settings)}, options)
+            these = {name: (method, settings)}
+            found = tasks_of("figure2", _sparse_sets(options), these, options)
+            tasks += [replace(task, curve=curve) for task in found]
     return tasks
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,14 +31,25 @@ Show = Callable[[Task, int, int], None]
 def chosen(names: Iterable[str]) -> list[Experiment]:
     """The experiments with these names; "all" is every one."""
     wanted = list(names)
-    for name in wanted:
-        if name not in EXPERIMENTS and name != "all":
-            near = get_close_matches(name, [*EXPERIMENTS, "all"], 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DeclarationError(
-                f"There is no experiment {name!r}{hint} They are {', '.join(EXPERIMENTS)} and all."
-            )
+    _known("experiment", wanted, [*EXPERIMENTS, "all"])
     return [e for name, e in EXPERIMENTS.items() if name in wanted or "all" in wanted]
+
+
+def check(experiments: Iterable[Experiment], options: Options) -> None:
+    """Sets and methods that were asked for are there in at least one of the experiments."""
+    everything = replace(options, sets=(), methods=())
+    tasks = [task for experiment in experiments for task in experiment.tasks(everything)]
+    _known("data set", options.sets, dict.fromkeys(task.dataset for task in tasks))
+    _known("method", options.methods, dict.fromkeys(task.row for task in tasks))
+
+
+def _known(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in asked:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise DeclarationError(f"There is no {what} {name!r}{hint} Known: {'; '.join(known)}.")
 
 
 def reproduce(
@@ -49,8 +62,10 @@ def reproduce(
     """Work out what is not in the folder's cache yet; write tables and pictures; their paths."""
     store, written = Store(folder / "cache"), []
     for experiment in experiments:
-        results = run(experiment.tasks(options), store, jobs, show)
-        written += _write(experiment.show(results, options), options, folder)
+        tasks = experiment.tasks(options)
+        if tasks:  # else it has none of the sets or methods that were asked for
+            results = run(tasks, store, jobs, show)
+            written += _write(experiment.show(results, options), options, folder)
     return written
 
 
@@ -83,4 +98,5 @@ def circumstances(options: Options) -> str:
     folds = f"{len(options.fold_numbers)} of {options.folds} folds"
     quick = ", quick: small grids" if options.quick else ""
     today = datetime.now(UTC).date().isoformat()
-    return f"*{today}; {versions}; {platform.machine()}; {how}, {folds}{quick}.*"
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return f"*{today}; {versions}; {machine}; {how}, {folds}{quick}.*"

@@ -58,6 +58,11 @@ class Task:
     fold: int
     work: Callable[[], Result] = field(compare=False, repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # that change the result
+    curve: str = ""  # the method by which it is asked for, where it is run at several points
+
+    @property
+    def row(self) -> str:
+        return self.curve or self.method
 
     @property
     def name(self) -> str:
