@@ -91,7 +91,7 @@ def test_tables_and_pictures_are_written(tmp_path, calls):
     ]  # fmt: skip
     text = written[0].read_text(encoding="utf-8")
     assert "| jura | 1.000 ± 0.816 |" in text
-    assert "as published, 3 of 3 folds" in text
+    assert "our defaults, and as published, 3 of 3 folds" in text
     assert written[1].read_text(encoding="utf-8") == "set,R²\njura,1.000 ± 0.816\n"
 
 

@@ -514,7 +514,7 @@ def paper(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Two folds, small grids.")] = False,
     as_published: Annotated[
-        bool, typer.Option("--as-published", help="The paper's own choices in place of ours.")
+        bool, typer.Option("--as-published", help="The paper's own choices, too.")
     ] = False,
     quiet: Quiet = False,
     debug: Debug = False,  # noqa: ARG001

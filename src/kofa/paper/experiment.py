@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kofa.paper.data import paper
 from kofa.paper.tables import Table
 from kofa.paper.tasks import Options, Result, Task
 
@@ -34,3 +35,10 @@ class Experiment:
     title: str
     tasks: Callable[[Options], list[Task]]
     show: Callable[[Mapping[Task, Result], Options], Shown]
+
+
+def remarks(name: str, options: Options) -> list[str]:
+    """What is kept in paper.toml to be said of the full run: why a row falls short, say."""
+    if options.quick:
+        return ["A quick run: few folds, rows, iterations and settings to choose from."]
+    return list(paper()["notes"].get(name, []))

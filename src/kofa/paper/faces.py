@@ -16,14 +16,14 @@ from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.classes import Split, Way, folds, tell
 from kofa.paper.data import load, paper
-from kofa.paper.experiment import Experiment, Picture, Shown
+from kofa.paper.experiment import Experiment, Picture, Shown, remarks
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
 from kofa.views import Real
 
 SHARES = (0.02, 0.05, 0.2)  # of the pixels
 DRAWN = (0.02, 0.05)  # those that are compared with as many pixels at random
-DRAWS = 4  # in each fold
+DRAWS = 2  # in each fold
 TOL = 1e-2  # with forty people the bound creeps on for hundreds of iterations; classes stand
 
 
@@ -116,6 +116,7 @@ def _table(by_set: Mapping[str, list[Result]], options: Options) -> Table:
         f"Accuracy on test rows; λ learnt {how} in each fold.",
         f"Folds: {max(len(found) for found in by_set.values())}. {paper()['faces']['choice']}.",
         "The paper shows masks and no figures for these sets.",
+        *remarks("figure3", options),
     ]
     return Table("figure3", "Feature relevance of faces", header, rows, notes)
 

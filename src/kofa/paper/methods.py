@@ -345,11 +345,11 @@ def ridge(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
 def _mlp_path(
     settings: Settings, hidden: tuple[int, ...], X: Array, Y: Array, X_new: Array, outer: Any
 ) -> dict[Any, Array]:
-    solver, activation, penalty = outer
+    solver, penalty = outer
     net = MLPRegressor(
         hidden_layer_sizes=hidden,
         solver=solver,
-        activation=activation,
+        activation="tanh",
         alpha=penalty,
         max_iter=settings["mlp_iterations"],
         random_state=settings["seed"],
@@ -361,12 +361,11 @@ def _mlp_path(
 
 
 def mlp(X: Array, Y: Array, X_new: Array, settings: Settings, bottleneck: bool = False) -> Found:
-    """One hidden layer, or two with one as narrow as the targets between; penalty validated."""
+    """One hidden layer, or one as narrow as the targets between two; its fit is validated."""
     wide, C = settings["mlp_hidden"], Y.shape[1]
     hidden = (wide, C, wide) if bottleneck else (wide,)
-    outer = product(*(settings[f"mlp_{of}"] for of in ("solvers", "activations", "penalties")))
-    path = partial(_mlp_path, settings, hidden)
-    predicted, _ = validated(path, X, Y, X_new, outer, settings["mlp_inner_folds"])
+    outer, folds = map(tuple, settings["mlp_settings"]), settings["mlp_inner_folds"]
+    predicted, _ = validated(partial(_mlp_path, settings, hidden), X, Y, X_new, outer, folds)
     return Found(predicted, C if bottleneck else wide)
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from kofa.linalg import IntArray
 from kofa.paper import pictures
 from kofa.paper.data import load, paper
-from kofa.paper.experiment import Experiment, Picture, Shown
+from kofa.paper.experiment import Experiment, Picture, Shown, remarks
 from kofa.paper.methods import METHODS, has_gpy
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
@@ -69,10 +69,7 @@ def _fewer(train: IntArray, rows: int | None) -> IntArray:
 # ---------------------------------------------------------------- settings, and tasks
 
 # What of the grids changes the result of a baseline
-MLP = tuple(
-    f"mlp_{of}"
-    for of in ("hidden", "solvers", "activations", "penalties", "iterations", "inner_folds")
-)
+MLP = ("mlp_hidden", "mlp_settings", "mlp_iterations", "mlp_inner_folds")
 GRIDS = {
     "kpca": ("widths", "components"),
     "kcca": ("widths", "penalties"),
@@ -157,14 +154,6 @@ def _told(values: Mapping[str, float], dataset: str, digits: int = 2) -> str:
     return f"{values[dataset]:.{digits}f}" if dataset in values else "–"
 
 
-def _notes(name: str, options: Options) -> list[str]:
-    """Remarks on a table that are kept beside the paper's figures."""
-    if options.quick:
-        rows = paper()["factors"]["quick_rows"]
-        return [f"A quick run: at most {rows} training rows, few iterations, small grids."]
-    return list(paper().get("notes", {}).get(name, []))
-
-
 # ---------------------------------------------------------------- table 2: accuracy
 
 VALIDATED = "KSSHIBA, kernel validated, inductive"
@@ -191,12 +180,14 @@ RIVALS = {
 
 def table2_methods(options: Options) -> dict[str, tuple[str, Settings]]:
     """Those that were asked for and can be run, with their settings."""
-    ours = {name: ("factors", our_settings(options, **more)) for name, more in OURS.items()}
-    if options.as_published:
-        del ours[VALIDATED]  # one kernel, of median width
-    else:
-        choice = {name: paper()["factors"][name] for name in ("kernels", "inner_folds")}
-        ours[VALIDATED] = ("factors_validated", ours[VALIDATED][1] | choice)
+    ours = {
+        way.named(name): ("factors", our_settings(way, **more))
+        for way in options.ways
+        for name, more in OURS.items()
+    }
+    choice = {name: paper()["factors"][name] for name in ("kernels", "inner_folds")}
+    ours[VALIDATED] = ("factors_validated", ours[VALIDATED][1] | choice)
+    ours.pop(f"{VALIDATED}, as published", None)  # there is one kernel
     rivals = {
         name: (method, baseline_settings(method, options))
         for name, method in RIVALS.items()
@@ -217,8 +208,7 @@ def show_table2(results: Results, options: Options) -> Shown:
 
     def by_set(name: str, show: Any) -> list[list[str]]:
         return [
-            [_name(method, options), *(show(figures(results, s, method, name)) for s in sets)]
-            for method in methods
+            [method, *(show(figures(results, s, method, name)) for s in sets)] for method in methods
         ]
 
     r2, header = by_set("r2", spread), ["method", *sets]
@@ -239,11 +229,6 @@ def show_table2(results: Results, options: Options) -> Shown:
     )
 
 
-def _name(method: str, options: Options) -> str:
-    ours = method in OURS or "KSSHIBA" in method
-    return f"{method}, as published" if options.as_published and ours else method
-
-
 def _table2_notes(options: Options) -> list[str]:
     notes = [
         "R² on test rows, the mean over targets; mean ± standard deviation over folds.",
@@ -252,13 +237,12 @@ def _table2_notes(options: Options) -> list[str]:
         "The best tuned tool is another one for each set, chosen on the test rows: a high bar.",
     ]
     notes += [] if has_gpy() else ["MRD was not run: it needs GPy."]
-    if not options.as_published:
-        notes.append("KSSHIBA has a weighted sum of a linear, an RBF and a Laplacian kernel.")
-        notes.append(
-            f"{VALIDATED}: inner cross-validation chooses between this sum and that of a Laplacian "
-            "kernel and an RBF kernel with a weight for each feature."
-        )
-    return notes + _notes("table2", options)
+    notes += [
+        "KSSHIBA has a weighted sum of a linear, an RBF and a Laplacian kernel.",
+        f"{VALIDATED}: inner cross-validation chooses between this sum and that of a Laplacian "
+        "kernel and an RBF kernel with a weight for each feature.",
+    ]
+    return notes + remarks("table2", options)
 
 
 # ---------------------------------------------------------------- table 3: relevance vectors
@@ -274,12 +258,13 @@ SPARSE: dict[str, Settings] = {
 def table3_methods(options: Options) -> dict[str, tuple[str, Settings]]:
     """Plain and sparse, with an RBF kernel; as published, the sparse one is so by double ARD."""
     methods = {}
-    for name in options.asked(SPARSE):
-        settings = our_settings(options, **SPARSE[name])
-        if "choose" in settings and options.as_published:
-            settings["choose"] = "ard"
-        methods[name] = ("factors", settings)
-    return methods
+    for way in options.ways:
+        for name, more in SPARSE.items():
+            settings = our_settings(way, **more)
+            if "choose" in settings and way.as_published:
+                settings["choose"] = "ard"
+            methods[way.named(name)] = ("factors", settings)
+    return {name: methods[name] for name in options.asked(methods)}
 
 
 def _sparse_sets(options: Options) -> list[str]:
@@ -294,11 +279,10 @@ def show_table3(results: Results, options: Options) -> Shown:
     """R², factors and share of relevance vectors by set, the paper's below."""
     sets, rows = _sparse_sets(options), []
     for method in table3_methods(options):
-        name = _name(method, options)
         found = {k: [figures(results, s, method, k) for s in sets] for k in _FIGURES}
-        rows.append([name, "R²", *map(spread, found["r2"])])
-        rows.append([name, "factors", *map(_mean, found["factors"])])
-        rows.append([name, "% kept", *(_mean(v, scale=100.0) for v in found["share"])])
+        rows.append([method, "R²", *map(spread, found["r2"])])
+        rows.append([method, "factors", *map(_mean, found["factors"])])
+        rows.append([method, "% kept", *(_mean(v, scale=100.0) for v in found["share"])])
     reported = paper()["reported"]
     for method in ("KSSHIBA", "Sparse KSSHIBA"):
         values = reported["regression"][method]
@@ -311,7 +295,7 @@ def show_table3(results: Results, options: Options) -> Shown:
         + (", and as published all others." if options.as_published else "."),
         "Rows called inductive have not seen the test rows in fit, the others have, without "
         "their targets. The kernel is RBF.",
-        *_notes("table3", options),
+        *remarks("table3", options),
     ]
     return Shown([Table("table3", "Relevance vectors", ["method", "", *sets], rows, notes)])
 
@@ -320,7 +304,8 @@ _FIGURES = ("r2", "factors", "share")
 
 # ---------------------------------------------------------------- figure 2: R² against share
 
-EVIDENCE, ARD, RANDOM = "KSSHIBA, by evidence", "KSSHIBA, by double ARD", "KSSHIBA, random"
+EVIDENCE, RANDOM = "KSSHIBA, by evidence", "KSSHIBA, random"
+ARD = "KSSHIBA, by double ARD, as published"
 CURVES: dict[str, tuple[str, Settings]] = {
     EVIDENCE: ("factors", {"choose": "evidence"}),
     ARD: ("factors", {"choose": "ard"}),
@@ -337,27 +322,26 @@ def shares(options: Options) -> list[float]:
 
 def curves(options: Options) -> list[str]:
     """Evidence chooses in ours; as published, double ARD, which takes no share."""
-    left_out = EVIDENCE if options.as_published else ARD
-    return options.asked(name for name in CURVES if name != left_out)
+    return options.asked(name for name in CURVES if options.as_published or name != ARD)
 
 
 def figure2_tasks(options: Options) -> list[Task]:
-    """Each curve at each share."""
+    """Each curve at each share, on the first folds: there are many points."""
     tasks = []
     for curve in curves(options):
         method, more = CURVES[curve]
         for share in [None] if curve == ARD else shares(options):
             told = more if share is None else {**more, "share": share}
             if method == "factors":
-                semi = options.as_published
-                settings = our_settings(options, semi_supervised=semi, **told)
+                way = replace(options, as_published=curve == ARD)
+                settings = our_settings(way, semi_supervised=curve == ARD, **told)
             else:
                 settings = {**baseline_settings(method, options), **told}
             name = curve if share is None else f"{curve}, {share:.0%}"
             these = {name: (method, settings)}
             found = tasks_of("figure2", _sparse_sets(options), these, options)
             tasks += [replace(task, curve=curve) for task in found]
-    return tasks
+    return [task for task in tasks if task.fold < paper()["shares"]["folds"]]
 
 
 def curve_points(
@@ -384,7 +368,9 @@ def show_figure2(results: Results, options: Options) -> Shown:
     ]
     title = "R² against the share of rows that others are compared with"
     header = ["set", "landmarks", "% of rows", "R²"]
-    table = Table("figure2", title, header, rows, _notes("figure2", options))
+    folds = len({task.fold for task in results})
+    notes = [f"Mean of the first {folds} of {options.folds} folds.", *remarks("figure2", options)]
+    table = Table("figure2", title, header, rows, notes)
     return Shown([table], [Picture("figure2", partial(draw_curves, results, options))])
 
 

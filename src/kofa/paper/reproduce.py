@@ -94,7 +94,7 @@ def circumstances(options: Options) -> str:
         f"kofa {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, "
         f"scikit-learn {sklearn.__version__}, Python {platform.python_version()}"
     )
-    how = "as published" if options.as_published else "our defaults"
+    how = "our defaults" + (", and as published" if options.as_published else "")
     folds = f"{len(options.fold_numbers)} of {options.folds} folds"
     quick = ", quick: small grids" if options.quick else ""
     today = datetime.now(UTC).date().isoformat()

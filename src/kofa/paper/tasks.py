@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class Options:
 
     folds: int = 10
     quick: bool = False  # two folds and small grids: does it run, not how good is it
-    as_published: bool = False  # the paper's choices in place of ours
+    as_published: bool = False  # the paper's own choices beside ours
     data_dir: str | None = None
     sets: tuple[str, ...] = ()  # none: all
     methods: tuple[str, ...] = ()
@@ -38,6 +38,16 @@ class Options:
     def fold_numbers(self) -> range:
         """Those that are run; a quick run takes the first two of the same folds."""
         return range(min(2, self.folds) if self.quick else self.folds)
+
+    @property
+    def ways(self) -> list[Options]:
+        """How our model is fitted: in our way, and if asked for as published too."""
+        ours = replace(self, as_published=False)
+        return [ours, self] if self.as_published else [ours]
+
+    def named(self, row: str) -> str:
+        """The name of a row in this way."""
+        return f"{row}, as published" if self.as_published else row
 
     def chosen(self, names: Iterable[str]) -> list[str]:
         """The data sets that were asked for."""
