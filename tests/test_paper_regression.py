@@ -12,22 +12,16 @@ from sklearn.preprocessing import KernelCenterer
 
 from kofa import RBF
 from kofa.errors import FileError
-from kofa.paper import regression
+from kofa.paper import regression, sparse
 from kofa.paper.data import load, paper
-from kofa.paper.methods import (
-    METHODS,
-    Canonical,
-    Components,
-    drawn,
-    kernel_ridge,
-    landmarks_of,
-    validated,
-    validated_by_target,
-)
-from kofa.paper.regression import EXPERIMENTS, judge, split
+from kofa.paper.methods import validated, validated_by_target
+from kofa.paper.ours import landmarks_of
+from kofa.paper.regression import METHODS, judge, split
+from kofa.paper.rivals import Canonical, Components, drawn, kernel_ridge
 from kofa.paper.tasks import Options, Store, run
 
 FOLDS, N = 4, 40
+EXPERIMENTS = [*regression.EXPERIMENTS, *sparse.EXPERIMENTS]
 TABLE2, TABLE3, FIGURE2 = EXPERIMENTS
 
 
@@ -257,7 +251,7 @@ def test_published_rows_come_beside_ours(options):
 
 
 def test_only_the_sparse_rows_are_sparse(options):
-    methods = regression.table3_methods(replace(options, as_published=True))
+    methods = sparse.table3_methods(replace(options, as_published=True))
     rules = {name: settings.get("choose") for name, (_, settings) in methods.items()}
     assert rules == {
         "KSSHIBA": None,
@@ -307,8 +301,8 @@ def test_curves_are_drawn(options, tmp_path, as_published):
     shown.pictures[0].draw(tmp_path / "figure2.png")
     assert (tmp_path / "figure2.png").read_bytes().startswith(b"\x89PNG")
     curves = {row[1] for row in shown.tables[0].rows}
-    assert (regression.ARD in curves) is as_published
-    assert regression.EVIDENCE in curves
+    assert (sparse.ARD in curves) is as_published
+    assert sparse.EVIDENCE in curves
 
 
 def test_a_curve_without_results_is_left_out(options):

@@ -16,13 +16,13 @@ import sklearn
 
 from kofa import __version__
 from kofa.errors import DeclarationError
-from kofa.paper import faces, mkl, oil, reconstruction, regression
+from kofa.paper import faces, mkl, oil, reconstruction, regression, sparse
 from kofa.paper.experiment import Experiment, Shown
 from kofa.paper.tasks import Options, Store, Task, run
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for module in (regression, faces, oil, mkl, reconstruction)
+    for module in (regression, sparse, faces, oil, mkl, reconstruction)
     for experiment in module.EXPERIMENTS
 }
 Show = Callable[[Task, int, int], None]

@@ -1,0 +1,284 @@
+"""Regression of several targets by others: kernels, nets, trees; all tuned inside training rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.neural_network import MLPRegressor
+from sklearn.svm import SVR
+
+from kofa.kernels import RBF
+from kofa.linalg import Array
+from kofa.paper.methods import (
+    Found,
+    Method,
+    Settings,
+    errors_of,
+    validated,
+    validated_by_target,
+)
+
+_LEAST = 1e-12  # of the largest eigenvalue: what is below is rounding
+
+# ---------------------------------------------------------------- principal components of a kernel
+
+
+@dataclass(frozen=True)
+class Components:
+    """Uncorrelated coordinates of rows in the space of a kernel, the largest first."""
+
+    train: Array  # (n, r), centred
+    new: Array  # (m, r)
+    squares: Array  # (r,): sums of squares of the columns of train
+
+    @classmethod
+    def of(cls, X: Array, X_new: Array, width: float, V: Array) -> Components:
+        """By landmarks V (Nyström): with V = X those of kernel PCA, exactly."""
+        kernel = RBF(width * RBF().median_width(X))
+        whitener = _inverse_root(kernel(V, V))
+        features = kernel(X, V) @ whitener
+        mean = features.mean(axis=0)
+        squares, axes = _largest_first((features - mean).T @ (features - mean))
+        new = (kernel(X_new, V) @ whitener - mean) @ axes
+        return cls((features - mean) @ axes, new, squares)
+
+
+def _largest_first(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues and vectors of a symmetric matrix, but for those that are rounding."""
+    values, vectors = np.linalg.eigh(A)
+    kept = np.flatnonzero(values > _LEAST * values[-1])[::-1]
+    return values[kept], vectors[:, kept]
+
+
+def _inverse_root(K: Array) -> Array:
+    values, vectors = _largest_first(K)
+    return np.asarray(vectors / np.sqrt(values))
+
+
+def drawn(X: Array, settings: Settings) -> Array:
+    """The landmarks: a share of the rows at random, or all of them."""
+    share = settings.get("share", 1.0)
+    if share >= 1.0:
+        return X
+    rng = np.random.default_rng(settings["seed"])
+    return X[rng.choice(len(X), max(2, int(share * len(X))), replace=False)]
+
+
+def _kpca_path(
+    settings: Settings, X: Array, Y: Array, X_new: Array, width: float
+) -> dict[Any, Array]:
+    found, mean = Components.of(X, X_new, width, drawn(X, settings)), Y.mean(axis=0)
+    # Uncorrelated components: least squares on the first k are the first k of least squares on all.
+    slopes = found.train.T @ (Y - mean) / found.squares[:, None]
+    return {k: mean + found.new[:, :k] @ slopes[:k] for k in settings["components"]}
+
+
+def kpca_regression(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
+    """Least squares on kernel principal components; width and number of them validated."""
+    path = partial(_kpca_path, settings)
+    predicted, (_, k) = validated(path, X, Y, X_new, settings["widths"], settings["inner_folds"])
+    return Found(predicted, min(k, len(X) - 1), settings.get("share", 1.0))
+
+
+def _ridge_path(
+    settings: Settings, X: Array, Y: Array, X_new: Array, width: float
+) -> dict[Any, Array]:
+    found, mean = Components.of(X, X_new, width, drawn(X, settings)), Y.mean(axis=0)
+    along = found.train.T @ (Y - mean)
+    return {
+        penalty: mean + found.new @ (along / (found.squares[:, None] + penalty))
+        for penalty in settings["penalties"]
+    }
+
+
+def kernel_ridge(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
+    """Kernel ridge regression, centred; width and penalty validated."""
+    path = partial(_ridge_path, settings)
+    predicted, _ = validated(path, X, Y, X_new, settings["widths"], settings["inner_folds"])
+    return Found(predicted, None, settings.get("share", 1.0))
+
+
+# ---------------------------------------------------------------- kernel CCA
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """Regularised canonical correlations of a kernel with linear functions of the targets.
+
+    With Yc = Q R (QR decomposition) and the smoother H = K (K + κI)⁻¹, the canonical directions of
+    the targets are eigenvectors B of Qᵀ H Q, the largest first, and those of the rows are H Q B.
+    """
+
+    train: Array  # (n, C): H Q B
+    new: Array  # (m, C)
+    back: Array  # (C, C): Bᵀ R, from canonical variates to targets
+
+    @classmethod
+    def of(cls, found: Components, Y: Array, penalty: float) -> Canonical:
+        Q, R = np.linalg.qr(Y - Y.mean(axis=0))
+        slopes = found.train.T @ Q / (found.squares[:, None] + penalty)
+        _, B = np.linalg.eigh(Q.T @ found.train @ slopes)
+        directions = slopes @ B[:, ::-1]
+        return cls(found.train @ directions, found.new @ directions, B[:, ::-1].T @ R)
+
+    def own(self, k: int) -> Array:
+        """The targets (m, C), centred, as the first k variates of the rows foretell them.
+
+        A regularised variate of unit norm, times its correlation, is the column of H Q B itself.
+        """
+        return self.new[:, :k] @ self.back[:k]
+
+    def regressed(self, Y: Array, k: int) -> Array:
+        """The same by least squares on the first k variates."""
+        slopes, *_ = np.linalg.lstsq(self.train[:, :k], Y - Y.mean(axis=0), rcond=None)
+        return np.asarray(self.new[:, :k] @ slopes)
+
+
+def _kcca_path(
+    settings: Settings, regress: bool, X: Array, Y: Array, X_new: Array, width: float
+) -> dict[Any, Array]:
+    found, C = Components.of(X, X_new, width, drawn(X, settings)), Y.shape[1]
+    predicted = {}
+    for penalty in settings["penalties"]:
+        pair = Canonical.of(found, Y, penalty)
+        for k in {1, (C + 1) // 2, C}:
+            centred = pair.regressed(Y, k) if regress else pair.own(k)
+            predicted[penalty, k] = Y.mean(axis=0) + centred
+    return predicted
+
+
+def kcca(X: Array, Y: Array, X_new: Array, settings: Settings, regress: bool = False) -> Found:
+    """Kernel CCA, alone or with least squares behind; width, penalty and factors validated."""
+    path = partial(_kcca_path, settings, regress)
+    widths, folds = settings["widths"], settings["inner_folds"]
+    predicted, (_, (_, k)) = validated(path, X, Y, X_new, widths, folds)
+    return Found(predicted, k, settings.get("share", 1.0))
+
+
+# ---------------------------------------------------------------- ordinary tools
+
+
+def _svr_path(
+    settings: Settings, X: Array, Y: Array, X_new: Array, width: float
+) -> dict[Any, Array]:
+    kernel = RBF(width * RBF().median_width(X))
+    K, K_new = kernel(X, X), kernel(X_new, X)
+
+    def of_target(y: Array, cost: float) -> Array:
+        machine = SVR(kernel="precomputed", C=cost, epsilon=settings["svr_tube"], cache_size=500)
+        return np.asarray(machine.fit(K, y).predict(K_new))
+
+    return {
+        cost: np.column_stack([of_target(y, cost) for y in Y.T]) for cost in settings["svr_costs"]
+    }
+
+
+def svr(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
+    """A support vector machine for each target, its width and cost validated."""
+    path = partial(_svr_path, settings)
+    widths, folds = settings["svr_widths"], settings["inner_folds"]
+    return Found(validated_by_target(path, X, Y, X_new, widths, folds))
+
+
+def _linear_path(settings: Settings, X: Array, Y: Array, X_new: Array, _: Any) -> dict[Any, Array]:
+    return {
+        penalty: Ridge(alpha=penalty).fit(X, Y).predict(X_new).reshape(len(X_new), -1)
+        for penalty in settings["ridge_penalties"]
+    }
+
+
+def ridge(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
+    """Linear ridge regression, its penalty validated."""
+    path = partial(_linear_path, settings)
+    return Found(validated(path, X, Y, X_new, [None], settings["inner_folds"])[0])
+
+
+def _mlp_path(
+    settings: Settings, hidden: tuple[int, ...], X: Array, Y: Array, X_new: Array, outer: Any
+) -> dict[Any, Array]:
+    solver, penalty = outer
+    net = MLPRegressor(
+        hidden_layer_sizes=hidden,
+        solver=solver,
+        activation="tanh",
+        alpha=penalty,
+        max_iter=settings["mlp_iterations"],
+        random_state=settings["seed"],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early regularises, too
+        net.fit(X, Y if Y.shape[1] > 1 else Y[:, 0])
+    return {None: np.asarray(net.predict(X_new)).reshape(len(X_new), -1)}
+
+
+def mlp(X: Array, Y: Array, X_new: Array, settings: Settings, bottleneck: bool = False) -> Found:
+    """One hidden layer, or one as narrow as the targets between two; its fit is validated."""
+    wide, C = settings["mlp_hidden"], Y.shape[1]
+    hidden = (wide, C, wide) if bottleneck else (wide,)
+    outer, folds = map(tuple, settings["mlp_settings"]), settings["mlp_inner_folds"]
+    predicted, _ = validated(partial(_mlp_path, settings, hidden), X, Y, X_new, outer, folds)
+    return Found(predicted, C if bottleneck else wide)
+
+
+def _trees_path(
+    settings: Settings, n: int, X: Array, Y: Array, X_new: Array, outer: Any
+) -> dict[Any, Array]:
+    features, leaf = outer
+    forest = ExtraTreesRegressor(
+        n, max_features=features, min_samples_leaf=leaf, random_state=settings["seed"]
+    )
+    forest.fit(X, Y if Y.shape[1] > 1 else Y[:, 0])
+    return {None: np.asarray(forest.predict(X_new)).reshape(len(X_new), -1)}
+
+
+def extra_trees(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
+    """Extremely randomised trees; features tried at a split and size of leaves validated."""
+    outer = list(product(settings["tree_features"], settings["tree_leaves"]))
+    inner = partial(_trees_path, settings, settings["inner_trees"])
+    errors = errors_of(inner, X, Y, outer, settings["inner_folds"])
+    best, _ = min(errors, key=lambda setting: float(errors[setting].sum()))
+    return Found(_trees_path(settings, settings["trees"], X, Y, X_new, best)[None])
+
+
+def has_gpy() -> bool:
+    """Whether the rival MRD can be run: it needs GPy, which kofa does not."""
+    return find_spec("GPy") is not None
+
+
+def mrd(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
+    """Manifold relevance determination: one space behind inputs and targets, by GPy."""
+    GPy = import_module("GPy")
+    np.random.seed(settings["seed"])  # noqa: NPY002  GPy draws from the global state
+    K, iterations = settings["mrd_factors"], settings["mrd_iterations"]
+    inducing = min(settings["mrd_inducing"], len(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = GPy.models.MRD([X, Y], input_dim=min(K, X.shape[1]), num_inducing=inducing)
+        model.optimize(max_iters=iterations)
+        latent, _ = model.bgplvms[0].infer_newX(X_new)
+        predicted, _ = model.predict(latent, Yindex=1)
+    return Found(np.asarray(predicted), int(model.input_dim))
+
+
+METHODS: dict[str, Method] = {
+    "kpca": kpca_regression,
+    "kcca": kcca,
+    "kcca_lr": partial(kcca, regress=True),
+    "svr": svr,
+    "mlp": mlp,
+    "mlp_bottleneck": partial(mlp, bottleneck=True),
+    "kernel_ridge": kernel_ridge,
+    "extra_trees": extra_trees,
+    "ridge": ridge,
+    "mrd": mrd,
+}
