@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kofa
+from kofa import datasets
 from kofa.engine import InMemory
 from kofa.inference import Role, spectral, start
 from kofa.observations import Observations, Rows
@@ -27,6 +28,20 @@ def data_dir():
     if place is None:
         pytest.skip("the paper's data sets are not here; set KOFA_DATA")
     return place
+
+
+@pytest.fixture
+def toy_sets(monkeypatch):
+    """Sets of any shape in place of the known ones: NAME.npz of a data directory, as it is."""
+
+    def load(name, *, data_dir):
+        with np.load(Path(data_dir) / f"{name}.npz") as file:
+            arrays = dict(file)
+        known = {key: arrays.pop(key) for key in ("X", "Y", "y", "image_shape") if key in arrays}
+        known["X"] = known["X"].reshape(len(known["X"]), -1).astype(float)
+        return datasets.Dataset(name, "toy", extras=arrays, **known)
+
+    monkeypatch.setattr("kofa.datasets.load", load)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def few_steps(monkeypatch):
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, toy_sets):  # noqa: ARG001
     """Sets with the names and shapes that the experiments expect, but few rows."""
     rng = np.random.default_rng(1)
     X, y = three_clouds(36, 12)
@@ -273,9 +273,9 @@ def test_ways_and_quick_grids_have_results_of_their_own():
 
 
 def test_peer_is_left_out_without_its_package(monkeypatch):
-    monkeypatch.setattr(oil, "find_spec", lambda _: None)
+    monkeypatch.setattr(oil, "has_gpy", lambda: False)
     assert {t.method for t in oil.tasks(Options())} == {oil.OURS}
-    monkeypatch.setattr(oil, "find_spec", lambda _: object())
+    monkeypatch.setattr(oil, "has_gpy", lambda: True)
     assert {t.method for t in oil.tasks(Options())} == {oil.OURS, oil.PEER}
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kofa.cli.app import app
-from kofa.errors import DeclarationError
+from kofa.errors import DeclarationError, FileError
 from kofa.paper import reproduce as desk
 from kofa.paper.experiment import Experiment, Picture, Shown
 from kofa.paper.tables import Table, spread
@@ -22,9 +22,10 @@ def work(folder, value):
     return {"r2": value, "mask": np.full(3, value)}
 
 
-def tasks_of(folder, options, settings=None):
+def tasks_of(folder, options, **more):
+    settings = {"folds": 10, **more}  # not those of the options: more of the same folds
     return [
-        Task("toy", "jura", "ours", fold, partial(work, folder, float(fold)), settings or {})
+        Task("toy", "jura", "ours", fold, partial(work, folder, float(fold)), settings)
         for fold in options.fold_numbers
     ]
 
@@ -51,7 +52,7 @@ def test_what_is_on_disk_is_not_done_again(jobs, tmp_path, calls):
 def test_other_settings_are_other_tasks(tmp_path, calls):
     store, options = Store(tmp_path / "cache"), Options(folds=1)
     run(tasks_of(calls, options), store)
-    run(tasks_of(calls, options, {"grid": [1, 2]}), store)
+    run(tasks_of(calls, options, grid=[1, 2]), store)
     assert len(list(calls.iterdir())) == 2
 
 
@@ -87,11 +88,11 @@ def test_tables_and_pictures_are_written(tmp_path, calls):
     options = Options(folds=3, as_published=True)
     written = desk.reproduce([experiment], options, tmp_path, 1, lambda *_: None)
     assert [p.name for p in written] == [
-        "toy-as-published.md", "toy-as-published.csv", "toy-as-published.png",
+        f"toy-as-published-part.{end}" for end in ("md", "csv", "png")
     ]  # fmt: skip
     text = written[0].read_text(encoding="utf-8")
     assert "| jura | 1.000 ± 0.816 |" in text
-    assert "our defaults, and as published, 3 of 3 folds" in text
+    assert "our defaults, and as published, 3 of 10 folds" in text
     assert written[1].read_text(encoding="utf-8") == "set,R²\njura,1.000 ± 0.816\n"
 
 
@@ -117,6 +118,7 @@ def test_command_names_what_is_wrong(tmp_path):
         (["table3", "--sets", "oil_flow"], "no data set 'oil_flow'. Known: atp1d; "),
         (["figure2", "--method", "KSSHIBA, by evidense"], "did you mean 'KSSHIBA, by evidence'?"),
         (["table5", "--method", "Ridge"], "no method 'Ridge'. Known: MKL; MKL + RV; "),
+        (["table5", "--method", "MKL, as published"], "it needs --as-published"),
     ],
 )
 def test_unknown_sets_and_methods_are_told(arguments, told, tmp_path):
@@ -127,15 +129,85 @@ def test_unknown_sets_and_methods_are_told(arguments, told, tmp_path):
 
 
 def test_experiments_without_what_is_asked_for_write_nothing(tmp_path, calls):
-    def nothing(options):  # noqa: ARG001
-        return []
-
+    done = []
     experiments = [
-        Experiment("none", "Nothing", nothing, None),
+        *desk.EXPERIMENTS.values(),
         Experiment("toy", "A toy", partial(tasks_of, calls), lambda *_: Shown()),
     ]
-    assert desk.reproduce(experiments, Options(folds=2), tmp_path, 1, lambda *_: None) == []
-    assert len(list(calls.iterdir())) == 2
+    options = Options(folds=2, sets=("jura",), methods=("ours",))
+    desk.reproduce(experiments, options, tmp_path, 1, lambda task, *_: done.append(task.name))
+    assert done == ["toy jura: ours, fold 1", "toy jura: ours, fold 2"]
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
+    everything = [task for e in experiments for task in e.tasks(Options())]
+    wanted = {task.dataset for task in everything if Options(sets=("jura",)).wants(task)}
+    assert wanted == {"jura"}
+
+
+def fails(fold):
+    if fold == 1:
+        raise np.linalg.LinAlgError("not positive")
+    return {"r2": 0.5}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_task_that_fails_is_left_out_and_named(jobs, tmp_path):
+    def tasks(options):
+        return [
+            Task("toy", "jura", "rival", fold, partial(fails, fold), {"folds": options.folds})
+            for fold in options.fold_numbers
+        ]
+
+    def show(results, options):  # noqa: ARG001
+        return Shown([Table("toy", "A toy", ["n"], [[str(len(results))]])])
+
+    toy = Experiment("toy", "A toy", tasks, show)
+    with pytest.warns(UserWarning, match="rival, fold 2 failed: LinAlgError"):
+        written = desk.reproduce([toy], Options(folds=3), tmp_path, jobs, lambda *_: None)
+    text = written[0].read_text(encoding="utf-8")
+    assert "| 2 |" in text
+    assert "Failed, and left out: toy jura: rival, fold 2." in text
+
+
+def without_data():
+    raise FileError("The data set 'jura' is nowhere")
+
+
+def test_errors_with_a_cure_end_the_run(tmp_path):
+    task = Task("toy", "jura", "ours", 0, without_data)
+    with pytest.raises(FileError, match="nowhere"):
+        run([task], Store(tmp_path))
+
+
+def test_pictures_are_left_out_without_matplotlib(tmp_path, calls, monkeypatch):
+    monkeypatch.setattr(desk, "find_spec", lambda _: None)
+    table, picture = Table("toy", "A toy", ["n"], [["1"]]), Picture("toy", pytest.fail)
+    toy = Experiment("toy", "A toy", partial(tasks_of, calls), lambda *_: Shown([table], [picture]))
+    with pytest.warns(UserWarning, match=r"pip install kofa\[plot\]"):
+        written = desk.reproduce([toy], Options(), tmp_path, 1, lambda *_: None)
+    assert [path.name for path in written] == ["toy.md", "toy.csv"]
+
+
+@pytest.mark.parametrize(
+    ("how", "suffix"),
+    [
+        ({}, ""),
+        ({"quick": True}, "-quick"),
+        ({"sets": ("jura",), "as_published": True}, "-as-published-part"),
+        ({"folds": 3}, "-part"),
+    ],
+)
+def test_parts_do_not_take_the_place_of_the_whole(how, suffix):
+    assert desk.suffix(Options(**how)) == suffix
+
+
+def test_stopping_tells_that_the_same_command_goes_on(tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(desk, "reproduce", stopped)
+    result = CliRunner().invoke(app, ["paper", "table2", "-o", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "the same command goes on" in " ".join(result.stderr.split())
 
 
 @pytest.mark.paper
@@ -144,5 +216,5 @@ def test_everything_runs_quickly(tmp_path, data_dir):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.stderr
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"table2.md", "table2.csv", "table3.md", "table5.md"} <= names
-    assert {f"figure{n}.png" for n in range(2, 8)} <= names
+    assert {f"table{n}-quick.{end}" for n in (2, 3, 5) for end in ("md", "csv")} <= names
+    assert {f"figure{n}-quick.png" for n in range(2, 8)} <= names

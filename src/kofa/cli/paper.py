@@ -24,8 +24,12 @@ def reproduce(names: list[str], options: Options, folder: Path, jobs: int, scree
     def show(task: Task, done: int, total: int) -> None:
         screen.note(f"{done}/{total}  {task.name}  ({time.monotonic() - began:.0f} s)")
 
-    with screen.warnings_in_a_line():
-        written = desk.reproduce(experiments, options, folder, jobs, show)
+    try:
+        with screen.warnings_in_a_line():
+            written = desk.reproduce(experiments, options, folder, jobs, show)
+    except KeyboardInterrupt:
+        told = f"stopped; what is done is in {folder}, and the same command goes on from there"
+        raise KeyboardInterrupt(told) from None
     for path in written:
         if path.suffix == ".md":
             screen.show(path.read_text(encoding="utf-8"))

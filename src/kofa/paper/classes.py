@@ -25,6 +25,7 @@ Ints = NDArray[np.intp]
 Split = tuple[Ints, Ints]  # rows to learn from, rows to be told
 Inputs = Mapping[str, Array]
 Views = Mapping[str, Real]
+SEEN = "As published, test rows are there in the fit, unlabelled; in the other rows they are not."
 
 
 def folds(y: NDArray[Any], n_folds: int) -> list[Split]:

@@ -17,6 +17,7 @@ from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.baselines import Blocks, cca_svm, combined_svm
 from kofa.paper.classes import (
+    SEEN,
     Split,
     Way,
     auc,
@@ -25,7 +26,7 @@ from kofa.paper.classes import (
     kernels,
     tell,
 )
-from kofa.paper.data import load, paper
+from kofa.paper.data import folds_of, load, paper
 from kofa.paper.experiment import Experiment, Picture, Shown, remarks
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
@@ -158,12 +159,16 @@ def table_tasks(options: Options) -> list[Task]:
             method,
             fold,
             partial(_on_fold, name, options.data_dir, (), options.folds, fold, works[method][0]),
-            {**works[method][1], "folds": options.folds},
+            {**works[method][1], **folds_of(options.folds), "rows": _rows(name)},
         )
         for name in options.chosen(paper()["mkl"]["sets"])
         for method in options.asked(works)
         for fold in options.fold_numbers
     ]
+
+
+def _rows(name: str) -> int:
+    return int(paper()["mkl"].get(f"rows_{name}", 0))  # 0: all
 
 
 def grids_of(options: Options) -> dict[str, Any]:
@@ -185,6 +190,7 @@ def show_table(results: Mapping[Task, Result], options: Options) -> Shown:
             rows.append([f"{method}: rows compared with (%)", *(spread(k, 1) for k in kept)])
     rows += list(_reported(sets))
     notes = ["Multiclass AUC on test rows, the mean of each class against the rest."]
+    notes += [SEEN] if options.as_published else []
     notes += [f"{s}: {paper()['mkl'][f'choice_{s}']}." for s in sets]
     notes += remarks("table5", options)
     title = "Multiple kernel learning: AUC"
@@ -205,50 +211,57 @@ def _reported(sets: list[str]) -> Iterator[list[str]]:
 
 
 def figure_tasks(options: Options) -> list[Task]:
-    """One fit, to the training rows of the first fold."""
-    way = Way.of(options)
-    work = partial(ours, way=way)
-    more = (Linear(),)
-    return [
-        Task(
-            "figure6",
-            "fashion_mnist",
-            "MKL, three kernels",
-            0,
-            partial(_on_fold, "fashion_mnist", options.data_dir, more, options.folds, 0, work),
-            {**way.settings, "folds": options.folds},
+    """A fit to the training rows of the first fold."""
+    name, more, found = "fashion_mnist", (Linear(),), []
+    for how in options.ways:
+        way = Way.of(how)
+        work = partial(ours, way=way)
+        found.append(
+            Task(
+                "figure6",
+                name,
+                how.named("MKL, three kernels"),
+                0,
+                partial(_on_fold, name, options.data_dir, more, options.folds, 0, work),
+                {**way.settings, **folds_of(options.folds), "rows": _rows(name)},
+            )
         )
-    ]
+    return found
 
 
 def show_figure(results: Mapping[Task, Result], options: Options) -> Shown:  # noqa: ARG001
     """The relevance of the factors in each kernel and in the classes."""
     names = [kernel_name(k) for k in (RBF(), Polynomial(), Linear())] + ["classes"]
-    return Shown(
-        pictures=[
-            Picture("figure6", partial(draw, np.asarray(result["relevance"]), names))
-            for result in results.values()
-        ]
-    )
+    found = {task.method: np.asarray(result["relevance"]) for task, result in results.items()}
+    return Shown(pictures=[Picture("figure6", partial(draw, found, names))] if found else [])
 
 
-def draw(relevance: Array, names: list[str], path: Path) -> None:
-    """A column for each view, a row for each factor: those that matter to the classes first."""
+def draw(found: Mapping[str, Array], names: list[str], path: Path) -> None:
+    """For each model a column for each view, a row for each factor: what matters most first."""
+    width = pictures.COLUMN if len(found) == 1 else pictures.PAGE
+    with pictures.figure(path, width, 3.8) as figure:
+        for axes, (title, relevance) in zip(
+            figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True
+        ):
+            _draw_model(figure, axes, relevance, names)
+            if len(found) > 1:
+                axes.set_title(title)
+
+
+def _draw_model(figure: Any, axes: Any, relevance: Array, names: list[str]) -> None:
     from matplotlib.colors import LogNorm
 
     order = np.argsort(-relevance[-1], kind="stable")[:SHOWN_FACTORS]
     percent = 100 * relevance[:, order].T
-    with pictures.figure(path, pictures.COLUMN, 3.8) as figure:
-        axes = figure.subplots()
-        scale = LogNorm(vmin=0.1, vmax=max(1.0, float(percent.max())))
-        shown = pictures.heatmap(
-            axes, np.maximum(percent, 0.1), names, cmap=pictures.SEQUENTIAL, norm=scale
-        )
-        axes.set_yticks(range(len(order)), [str(k + 1) for k in range(len(order))])
-        count = f"{len(order)} of {relevance.shape[1]}"
-        axes.set_ylabel(f"factor, by its share in the classes ({count})")
-        bar = figure.colorbar(shown, ax=axes, extend="min", label="share of the view's signal (%)")
-        bar.set_ticks([0.1, 1, 10], labels=["0.1", "1", "10"])
+    scale = LogNorm(vmin=0.1, vmax=max(1.0, float(percent.max())))
+    shown = pictures.heatmap(
+        axes, np.maximum(percent, 0.1), names, cmap=pictures.SEQUENTIAL, norm=scale
+    )
+    axes.set_yticks(range(len(order)), [str(k + 1) for k in range(len(order))])
+    count = f"{len(order)} of {relevance.shape[1]}"
+    axes.set_ylabel(f"factor, by its share in the classes ({count})")
+    bar = figure.colorbar(shown, ax=axes, extend="min", label="share of the view's signal (%)")
+    bar.set_ticks([0.1, 1, 10], labels=["0.1", "1", "10"])
 
 
 EXPERIMENTS = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,9 +15,10 @@ from numpy.typing import NDArray
 from kofa.kernels import RBF
 from kofa.linalg import Array
 from kofa.paper import pictures
-from kofa.paper.classes import Split, Way, factor_relevance, folds, tell
-from kofa.paper.data import load, paper
+from kofa.paper.classes import SEEN, Split, Way, factor_relevance, folds, tell
+from kofa.paper.data import folds_of, load, paper
 from kofa.paper.experiment import Experiment, Picture, Shown, remarks
+from kofa.paper.rivals import has_gpy
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
 from kofa.views import Real
@@ -36,7 +36,7 @@ def tasks(options: Options) -> list[Task]:
     for how in options.ways:
         way = Way.of(how, int(paper()["oil"]["n_factors"]))
         works[how.named(OURS)] = (partial(ours, way=way), way.settings)
-    if find_spec("GPy") is not None:
+    if has_gpy():
         gpy: dict[str, Any] = {
             "n_factors": int(paper()["oil"]["n_factors"]),
             "inducing": int(paper()["oil"]["mrd_inducing"]),
@@ -50,7 +50,7 @@ def tasks(options: Options) -> list[Task]:
             method,
             fold,
             partial(_of_set, options.data_dir, options.folds, fold, works[method][0]),
-            {**works[method][1], "folds": options.folds},
+            {**works[method][1], **folds_of(options.folds), "rows": paper()["oil"]["rows"]},
         )
         for method in options.asked(works)
         for fold in options.fold_numbers
@@ -145,7 +145,9 @@ def _accuracies(by_method: Mapping[str, list[Result]], options: Options) -> Tabl
     reported = ["KSSHIBA, the paper's figure", f"{paper()['reported']['oil']['accuracy']:.3f}", "–"]
     notes = [
         f"{paper()['oil']['choice'].capitalize()}. {paper()['oil']['n_factors']} factors.",
-        *([] if PEER in by_method else ["GPy is not installed: its MRD is left out."]),
+        *([] if has_gpy() else ["GPy is not installed: its MRD is left out."]),
+        *(["The seconds of MRD are with the test rows' places."] if PEER in by_method else []),
+        *([SEEN] if options.as_published else []),
         *remarks("figure4", options),
     ]
     header = ["method", "accuracy", "seconds of a fit"]
@@ -181,35 +183,43 @@ def draw_relevance(by_method: Mapping[str, Array], path: Path) -> None:
 
 def show_factors(results: Mapping[Task, Result], options: Options) -> Shown:  # noqa: ARG001
     """The three factors that matter most."""
-    first = [result for task, result in results.items() if task.method == OURS and task.fold == 0]
-    return Shown(pictures=[Picture("figure5", partial(draw_factors, first[0]))] if first else [])
+    first = {t.method: result for t, result in results.items() if "Z" in result and t.fold == 0}
+    return Shown(pictures=[Picture("figure5", partial(draw_factors, first))] if first else [])
 
 
-def draw_factors(result: Result, path: Path) -> None:
+def draw_factors(found: Mapping[str, Result], path: Path) -> None:
     """A point for each row in three dimensions; small ones are training rows."""
-    from matplotlib.ticker import MaxNLocator
-
-    three = by_relevance(np.asarray(result["relevance"]))[:3]
-    with pictures.figure(path, pictures.COLUMN, 3.4) as figure:
-        axes = figure.add_subplot(projection="3d")
-        for c, flow in enumerate(FLOWS):
-            look = {"color": pictures.COLOURS[c], "linewidths": 0.0, "depthshade": False}
-            for rows, size, alpha, label in (("_train", 2.5, 0.35, None), ("", 14.0, 1.0, flow)):
-                Z, y = np.asarray(result[f"Z{rows}"]), np.asarray(result[f"y{rows}"])
-                points = Z[y == c][:, three].T
-                axes.scatter(
-                    *points, s=size, alpha=alpha, marker=pictures.MARKERS[c], label=label, **look
-                )
-        for axis, k in zip("xyz", range(1, 4), strict=True):
-            getattr(axes, f"set_{axis}label")(f"factor {k}", labelpad=-6)
-            getattr(axes, f"{axis}axis").set_tick_params(pad=-3)
-            getattr(axes, f"{axis}axis").set_major_locator(MaxNLocator(4))
-            getattr(axes, f"{axis}axis")._axinfo["grid"].update(linewidth=0.4, color="#cccccc")
-        axes.view_init(elev=22, azim=-55)
-        axes.set_box_aspect((1, 1, 0.9), zoom=1.05)
+    width = pictures.COLUMN if len(found) == 1 else pictures.PAGE
+    with pictures.figure(path, width, 3.4) as figure:
+        for place, (method, result) in enumerate(found.items(), start=1):
+            axes = figure.add_subplot(1, len(found), place, projection="3d")
+            _draw_model(axes, result)
+            if len(found) > 1:
+                axes.set_title(method)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         told = "large: test rows, from their readings alone; small: training rows"
         figure.supxlabel(told, fontsize=7)
+
+
+def _draw_model(axes: Any, result: Result) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    three = by_relevance(np.asarray(result["relevance"]))[:3]
+    for c, flow in enumerate(FLOWS):
+        look = {"color": pictures.COLOURS[c], "linewidths": 0.0, "depthshade": False}
+        for rows, size, alpha, label in (("_train", 2.5, 0.35, None), ("", 14.0, 1.0, flow)):
+            Z, y = np.asarray(result[f"Z{rows}"]), np.asarray(result[f"y{rows}"])
+            points = Z[y == c][:, three].T
+            axes.scatter(
+                *points, s=size, alpha=alpha, marker=pictures.MARKERS[c], label=label, **look
+            )
+    for axis, k in zip("xyz", range(1, 4), strict=True):
+        getattr(axes, f"set_{axis}label")(f"factor {k}", labelpad=-6)
+        getattr(axes, f"{axis}axis").set_tick_params(pad=-3)
+        getattr(axes, f"{axis}axis").set_major_locator(MaxNLocator(4))
+        getattr(axes, f"{axis}axis")._axinfo["grid"].update(linewidth=0.4, color="#cccccc")
+    axes.view_init(elev=22, azim=-55)
+    axes.set_box_aspect((1, 1, 0.9), zoom=1.05)
 
 
 EXPERIMENTS = [

@@ -74,6 +74,10 @@ def drawn(X: Array, settings: Settings) -> Array:
     return X[rng.choice(len(X), max(2, int(share * len(X))), replace=False)]
 
 
+def _share(X: Array, settings: Settings) -> float:
+    return len(drawn(X, settings)) / len(X)
+
+
 def _kpca_path(
     settings: Settings, X: Array, Y: Array, X_new: Array, width: float
 ) -> dict[Any, Array]:
@@ -87,7 +91,7 @@ def kpca_regression(X: Array, Y: Array, X_new: Array, settings: Settings) -> Fou
     """Least squares on kernel principal components; width and number of them validated."""
     path = partial(_kpca_path, settings)
     predicted, (_, k) = validated(path, X, Y, X_new, settings["widths"], settings["inner_folds"])
-    return Found(predicted, min(k, len(X) - 1), settings.get("share", 1.0))
+    return Found(predicted, min(k, len(X) - 1), _share(X, settings))
 
 
 def _ridge_path(
@@ -105,7 +109,7 @@ def kernel_ridge(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     """Kernel ridge regression, centred; width and penalty validated."""
     path = partial(_ridge_path, settings)
     predicted, _ = validated(path, X, Y, X_new, settings["widths"], settings["inner_folds"])
-    return Found(predicted, None, settings.get("share", 1.0))
+    return Found(predicted, None, _share(X, settings))
 
 
 # ---------------------------------------------------------------- kernel CCA
@@ -162,7 +166,7 @@ def kcca(X: Array, Y: Array, X_new: Array, settings: Settings, regress: bool = F
     path = partial(_kcca_path, settings, regress)
     widths, folds = settings["widths"], settings["inner_folds"]
     predicted, (_, (_, k)) = validated(path, X, Y, X_new, widths, folds)
-    return Found(predicted, k, settings.get("share", 1.0))
+    return Found(predicted, k, _share(X, settings))
 
 
 # ---------------------------------------------------------------- ordinary tools

@@ -149,7 +149,10 @@ def show_figure2(results: Results, options: Options) -> Shown:
     title = "R² against the share of rows that others are compared with"
     header = ["set", "landmarks", "% of rows", "R²"]
     folds = len({task.fold for task in results})
-    notes = [f"Mean of the first {folds} of {options.folds} folds.", *remarks("figure2", options)]
+    notes = [f"Mean of the first {folds} of {options.folds} folds; test rows are unseen in fit."]
+    if ARD in curves(options):
+        notes.append(f"{ARD}: test rows are seen without targets; the share is of all rows.")
+    notes += remarks("figure2", options)
     table = Table("figure2", title, header, rows, notes)
     return Shown([table], [Picture("figure2", partial(draw_curves, results, options))])
 

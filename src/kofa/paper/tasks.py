@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +18,10 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
 from kofa import __version__, archive
-from kofa.errors import FileError
+from kofa.errors import FileError, KofaError
+from kofa.paper.data import paper
 
+FOLDS = int(paper()["protocol"]["folds"])
 Value = float | np.ndarray[Any, Any]
 Result = Mapping[str, Value]
 
@@ -27,7 +30,7 @@ Result = Mapping[str, Value]
 class Options:
     """What a user may ask of an experiment."""
 
-    folds: int = 10
+    folds: int = FOLDS
     quick: bool = False  # two folds and small grids: does it run, not how good is it
     as_published: bool = False  # the paper's own choices beside ours
     data_dir: str | None = None
@@ -48,6 +51,16 @@ class Options:
     def named(self, row: str) -> str:
         """The name of a row in this way."""
         return f"{row}, as published" if self.as_published else row
+
+    @property
+    def is_part(self) -> bool:
+        """Whether this is less than the whole of an experiment."""
+        return bool(self.sets or self.methods or self.folds != FOLDS)
+
+    def wants(self, task: Task) -> bool:
+        """Whether a task is among the sets and methods that were asked for."""
+        of_set = not self.sets or task.dataset in self.sets
+        return of_set and (not self.methods or task.row in self.methods)
 
     def chosen(self, names: Iterable[str]) -> list[str]:
         """The data sets that were asked for."""
@@ -117,19 +130,26 @@ def run(
     jobs: int = 1,
     show: Callable[[Task, int, int], None] | None = None,
 ) -> dict[Task, Result]:
-    """The results of all tasks; those that are not on disk yet are worked out, `jobs` at a time."""
+    """The results of tasks; those that are not on disk yet are worked out, `jobs` at a time.
+
+    A task that fails is warned of and left out: one fold of one rival is not worth a night's run.
+    Errors of kofa itself are raised, as they name a cure: data that are not there, say.
+    """
     tasks = list(tasks)
     results = {task: result for task in tasks if (result := store.read(task)) is not None}
     missing = [task for task in tasks if task not in results]
-    for task, result in _worked_out(missing, jobs):
-        store.write(task, result)
-        results[task] = result
+    for task, given in _worked_out(missing, jobs):
+        if isinstance(given, Exception):
+            warnings.warn(f"{task.name} failed: {given!r}", stacklevel=2)
+            continue
+        store.write(task, given)
+        results[task] = given
         if show is not None:
             show(task, len(results), len(tasks))
-    return {task: results[task] for task in tasks}
+    return {task: results[task] for task in tasks if task in results}
 
 
-def _worked_out(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Result]]:
+def _worked_out(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Result | Exception]]:
     if jobs == 1:
         yield from map(_worked, tasks)
         return
@@ -137,5 +157,10 @@ def _worked_out(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Result]]:
         yield from Parallel(return_as="generator_unordered")(delayed(_worked)(t) for t in tasks)
 
 
-def _worked(task: Task) -> tuple[Task, Result]:
-    return task, task.work()
+def _worked(task: Task) -> tuple[Task, Result | Exception]:
+    try:
+        return task, task.work()
+    except (KofaError, ImportError):
+        raise
+    except Exception as error:
+        return task, error
