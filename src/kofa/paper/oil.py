@@ -26,8 +26,7 @@ from kofa.views import Real
 OURS, PEER = "KSSHIBA", "MRD (GPy)"
 VIEWS = ("gauges", "flow")  # the readings through their kernel, and the classes
 FLOWS = ("flow 1", "flow 2", "flow 3")  # the source numbers them
-# The columns are readings of one kind of gauge: they share a unit and are left as they are.
-INPUTS = {"x": Real(kernel=RBF(), scale=False)}
+INPUTS = {"x": Real(kernel=RBF())}
 
 
 def tasks(options: Options) -> list[Task]:
