@@ -81,3 +81,13 @@ def test_examples_run(example):
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     assert len(done.stdout.splitlines()) >= 5
+
+
+def test_results_that_are_quoted_are_those_of_the_run():
+    """Rows with a spread over folds stand in the tables that `kofa paper` wrote."""
+    pages = (ROOT / "docs" / "paper").glob("*.md")
+    known = {line for page in pages for line in page.read_text(encoding="utf-8").splitlines()}
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    quoted = [line for line in text.splitlines() if line.startswith("| ") and "±" in line]
+    assert len(quoted) > 5
+    assert [line for line in quoted if line not in known] == []

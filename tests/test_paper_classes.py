@@ -273,9 +273,9 @@ def test_ways_and_quick_grids_have_results_of_their_own():
 
 
 def test_peer_is_left_out_without_its_package(monkeypatch):
-    monkeypatch.setattr(oil, "has_gpy", lambda: False)
+    monkeypatch.setattr(oil.mrd, "has_gpy", lambda: False)
     assert {t.method for t in oil.tasks(Options())} == {oil.OURS}
-    monkeypatch.setattr(oil, "has_gpy", lambda: True)
+    monkeypatch.setattr(oil.mrd, "has_gpy", lambda: True)
     assert {t.method for t in oil.tasks(Options())} == {oil.OURS, oil.PEER}
 
 

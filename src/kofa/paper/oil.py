@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,11 +13,10 @@ from numpy.typing import NDArray
 
 from kofa.kernels import RBF
 from kofa.linalg import Array
-from kofa.paper import pictures
+from kofa.paper import mrd, pictures
 from kofa.paper.classes import SEEN, Split, Way, factor_relevance, folds, tell
 from kofa.paper.data import folds_of, load, paper
 from kofa.paper.experiment import Experiment, Picture, Shown, remarks
-from kofa.paper.rivals import has_gpy
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
 from kofa.views import Real
@@ -35,7 +33,7 @@ def tasks(options: Options) -> list[Task]:
     for how in options.ways:
         way = Way.of(how, int(paper()["oil"]["n_factors"]))
         works[how.named(OURS)] = (partial(ours, way=way), way.settings)
-    if has_gpy():
+    if mrd.has_gpy():
         gpy: dict[str, Any] = {
             "n_factors": int(paper()["oil"]["n_factors"]),
             "inducing": int(paper()["oil"]["mrd_inducing"]),
@@ -88,32 +86,24 @@ def ours(X: Array, y: NDArray[Any], split: Split, way: Way) -> Result:
 def manifold(
     X: Array, y: NDArray[Any], split: Split, n_factors: int, inducing: int, iterations: int
 ) -> Result:
-    """Manifold relevance determination (Damianou et al. 2012) of the readings and the classes.
+    """Manifold relevance determination of the readings and the classes.
 
-    The latent point of a test row is sought for its readings alone; the class is the one with the
-    largest prediction.
+    The place of a test row is sought for its readings alone; the class is the one with the largest
+    prediction.
     """
-    GPy = import_module("GPy")  # an extra
-
-    np.random.seed(0)  # noqa: NPY002  GPy draws from the global state
     train, test = split
     begin, classes = perf_counter(), np.unique(y)
     mean, size = X[train].mean(axis=0), X[train].std(axis=0)
     labels = (y[train][:, None] == classes).astype(float)
-    model = GPy.models.MRD(
-        [(X[train] - mean) / size, labels - labels.mean(axis=0)],
-        input_dim=n_factors,
-        num_inducing=inducing,
-        kernel=[GPy.kern.RBF(n_factors, ARD=True) for _ in range(2)],
-    )
-    model.optimize(max_iters=iterations)
-    latent, _ = model.bgplvms[0].infer_newX((X[test] - mean) / size)
-    scores = model.predict(latent.mean, Yindex=1)[0] + labels.mean(axis=0)
+    views = [(X[train] - mean) / size, labels - labels.mean(axis=0)]
+    model = mrd.fitted(views, n_factors, inducing, iterations)
+    seconds = perf_counter() - begin
+    scores = mrd.predicted(model, (X[test] - mean) / size) + labels.mean(axis=0)
     width = [np.asarray(part.kern.input_sensitivity(summarize=True)) for part in model.bgplvms]
     return {
         "accuracy": float(np.mean(classes[np.argmax(scores, axis=1)] == y[test])),
         "relevance": np.array([one / one.sum() for one in width]),
-        "seconds": perf_counter() - begin,
+        "seconds": seconds,
     }
 
 
@@ -144,8 +134,7 @@ def _accuracies(by_method: Mapping[str, list[Result]], options: Options) -> Tabl
     reported = ["KSSHIBA, the paper's figure", f"{paper()['reported']['oil']['accuracy']:.3f}", "–"]
     notes = [
         f"{paper()['oil']['choice'].capitalize()}. {paper()['oil']['n_factors']} factors.",
-        *([] if has_gpy() else ["GPy is not installed: its MRD is left out."]),
-        *(["The seconds of MRD are with the test rows' places."] if PEER in by_method else []),
+        *([] if mrd.has_gpy() else ["GPy is not installed: its MRD is left out."]),
         *([SEEN] if options.as_published else []),
         *remarks("figure4", options),
     ]

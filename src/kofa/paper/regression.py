@@ -17,7 +17,7 @@ from kofa.paper import ours, rivals
 from kofa.paper.data import folds_of, load, paper
 from kofa.paper.experiment import Experiment, Shown, remarks
 from kofa.paper.methods import Method
-from kofa.paper.rivals import has_gpy
+from kofa.paper.mrd import has_gpy
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
@@ -19,6 +17,7 @@ from sklearn.svm import SVR
 
 from kofa.kernels import RBF
 from kofa.linalg import Array
+from kofa.paper import mrd
 from kofa.paper.methods import (
     Found,
     Method,
@@ -254,24 +253,11 @@ def extra_trees(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     return Found(_trees_path(settings, settings["trees"], X, Y, X_new, best)[None])
 
 
-def has_gpy() -> bool:
-    """Whether the rival MRD can be run: it needs GPy, which kofa does not."""
-    return find_spec("GPy") is not None
-
-
-def mrd(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
-    """Manifold relevance determination: one space behind inputs and targets, by GPy."""
-    GPy = import_module("GPy")
-    np.random.seed(settings["seed"])  # noqa: NPY002  GPy draws from the global state
-    K, iterations = settings["mrd_factors"], settings["mrd_iterations"]
-    inducing = min(settings["mrd_inducing"], len(X))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = GPy.models.MRD([X, Y], input_dim=min(K, X.shape[1]), num_inducing=inducing)
-        model.optimize(max_iters=iterations)
-        latent, _ = model.bgplvms[0].infer_newX(X_new)
-        predicted, _ = model.predict(latent, Yindex=1)
-    return Found(np.asarray(predicted), int(model.input_dim))
+def manifold(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
+    """Manifold relevance determination: one space behind inputs and targets."""
+    K, inducing = min(settings["mrd_factors"], X.shape[1]), min(settings["mrd_inducing"], len(X))
+    model = mrd.fitted([X, Y], K, inducing, settings["mrd_iterations"], settings["seed"])
+    return Found(mrd.predicted(model, X_new), K)
 
 
 METHODS: dict[str, Method] = {
@@ -284,5 +270,5 @@ METHODS: dict[str, Method] = {
     "kernel_ridge": kernel_ridge,
     "extra_trees": extra_trees,
     "ridge": ridge,
-    "mrd": mrd,
+    "mrd": manifold,
 }
