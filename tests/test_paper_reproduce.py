@@ -128,6 +128,13 @@ def test_unknown_sets_and_methods_are_told(arguments, told, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("installed", "told"), [(False, "needs GPy"), (True, "no method 'MRD'")])
+def test_rivals_that_cannot_be_run_are_told(installed, told, monkeypatch):
+    monkeypatch.setattr(desk, "has_gpy", lambda: installed)
+    with pytest.raises(DeclarationError, match=told):
+        desk.check(desk.chosen(["table5"]), Options(methods=("MRD",)))
+
+
 def test_experiments_without_what_is_asked_for_write_nothing(tmp_path, calls):
     done = []
     experiments = [
