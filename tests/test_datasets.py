@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import socket
 import threading
 from collections import Counter
 from dataclasses import replace
@@ -565,10 +566,13 @@ def test_faces_by_way_of_scikit_learn(monkeypatch, tmp_path):
 
     def fetch_lfw_people(**options):
         assert options["data_home"].startswith(str(tmp_path))
+        assert socket.getdefaulttimeout() == 7.0
         return SimpleNamespace(images=faces / np.float32(255), target=people)
 
     monkeypatch.setattr("sklearn.datasets.fetch_lfw_people", fetch_lfw_people)
-    found = datasets.load("lfw7_60x40")
+    before = socket.getdefaulttimeout()
+    found = datasets.load("lfw7_60x40", timeout=7.0)
+    assert socket.getdefaulttimeout() == before
     np.testing.assert_array_equal(found.X[:2], faces[[0, 7]].reshape(2, -1))
     assert (np.diff(found.y) >= 0).all()
     assert found.target_names[1] == "Colin_Powell"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from sklearn.cross_decomposition import CCA
 
 from kofa import RBF, Linear, Polynomial, Real
 from kofa.paper import classes, faces, mkl, oil, pictures, reconstruction
-from kofa.paper.baselines import Blocks, cca_svm, combined_svm, directions, variates_gram
 from kofa.paper.classes import Way
+from kofa.paper.classes_rivals import Blocks, cca_svm, combined_svm, directions, variates_gram
 from kofa.paper.data import load, paper
 from kofa.paper.tasks import Options, Store, run
 
@@ -130,10 +131,29 @@ def test_labels_of_test_rows_change_nothing_that_is_predicted(way, monkeypatch):
         np.testing.assert_array_equal(
             work(problem, split, way)["proba"], work(other, split, way)["proba"]
         )
-    for work in (oil.ours, faces.masked):
-        np.testing.assert_array_equal(
-            work(X, y, split, way)["proba"], work(X, other.y, split, way)["proba"]
-        )
+    for work, keys in ((oil.ours, ["proba", "Z"]), (faces.masked, ["proba", "mask"])):
+        found, again = work(X, y, split, way), work(X, other.y, split, way)
+        for key in keys:
+            np.testing.assert_array_equal(found[key], again[key])
+
+
+def test_labels_of_test_rows_change_nothing_for_the_peer(monkeypatch):
+    """GPy itself is not asked: what it would be given says it all."""
+    given = []
+
+    def fitted(views, *_):
+        given.extend(views)
+        return SimpleNamespace(bgplvms=[])
+
+    monkeypatch.setattr(oil.mrd, "fitted", fitted)
+    monkeypatch.setattr(oil.mrd, "predicted", lambda _, X_new: X_new[:, :3])
+    X, y = three_clouds()
+    split = classes.folds(y, 4)[0]
+    first, second = (oil.manifold(X, labels, split, 2, 5, 1) for labels in (y, shuffled(y, split)))
+    np.testing.assert_array_equal(first["scores"], second["scores"])
+    np.testing.assert_array_equal(given[0], given[2])
+    np.testing.assert_array_equal(given[1], given[3])
+    assert all(len(view) == len(split[0]) for view in given)
 
 
 @pytest.mark.parametrize("method", mkl.BASELINES)

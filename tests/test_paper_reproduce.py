@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,9 +13,10 @@ from typer.testing import CliRunner
 from kofa.cli.app import app
 from kofa.errors import DeclarationError, FileError
 from kofa.paper import reproduce as desk
-from kofa.paper.experiment import Experiment, Picture, Shown
+from kofa.paper.data import paper
+from kofa.paper.experiment import Experiment, Picture, Shown, remarks
 from kofa.paper.tables import Table, spread
-from kofa.paper.tasks import Options, Store, Task, run
+from kofa.paper.tasks import Options, Origin, Store, Task, run
 
 
 def work(folder, value):
@@ -28,6 +31,15 @@ def tasks_of(folder, options, **more):
         Task("toy", "jura", "ours", fold, partial(work, folder, float(fold)), settings)
         for fold in options.fold_numbers
     ]
+
+
+@pytest.fixture(autouse=True)
+def loaded(request, monkeypatch):
+    """Data sets that would be looked for; only runs of real experiments have any."""
+    names = []
+    if "data_dir" not in request.fixturenames:
+        monkeypatch.setattr(desk, "load", lambda name, _: names.append(name))
+    return names
 
 
 @pytest.fixture
@@ -78,22 +90,48 @@ def test_sets_and_methods_can_be_chosen():
     assert Options().chosen(["edm", "jura"]) == ["edm", "jura"]
 
 
-def test_tables_and_pictures_are_written(tmp_path, calls):
+def test_tables_and_pictures_are_written(tmp_path, calls, loaded):
     def show(results, options):  # noqa: ARG001
         cell = spread([r["r2"] for r in results.values()])
         table = Table("toy", "A toy", ["set", "R²"], [["jura", cell]], ["a note"])
         return Shown([table], [Picture("toy", lambda path: path.write_bytes(b"png"))])
 
-    experiment = Experiment("toy", "A toy", partial(tasks_of, calls), show)
+    experiment = Experiment("toy", partial(tasks_of, calls), show)
     options = Options(folds=3, as_published=True)
     written = desk.reproduce([experiment], options, tmp_path, 1, lambda *_: None)
     assert [p.name for p in written] == [
-        f"toy-as-published-part.{end}" for end in ("md", "csv", "png")
-    ]  # fmt: skip
+        f"toy-as-published-3-folds{end}" for end in (".md", ".csv", "-folds.csv", ".png")
+    ]
+    assert loaded == ["jura"]
     text = written[0].read_text(encoding="utf-8")
     assert "| jura | 1.000 ± 0.816 |" in text
     assert "our defaults, and as published, 3 of 10 folds" in text
+    assert f"numpy {np.__version__}, scipy" in text
     assert written[1].read_text(encoding="utf-8") == "set,R²\njura,1.000 ± 0.816\n"
+    folds = written[2].read_text(encoding="utf-8").splitlines()
+    assert folds == [
+        "set,method,fold,figure,value",
+        *(f"jura,ours,{fold + 1},r2,{fold}.0" for fold in range(3)),
+    ]
+    # All is in the cache now, and the data are not needed any more.
+    desk.reproduce([experiment], options, tmp_path, 1, lambda *_: None)
+    assert loaded == ["jura"]
+
+
+def test_foot_tells_when_and_with_what_results_were_worked_out():
+    tasks = [
+        Task("toy", "jura", "ours", fold, partial(work, None, 0.0), {"folds": 10})
+        for fold in range(3)
+    ]
+    origins = {task: Origin(f"2026-11-0{3 - task.fold}", "kofa 9.9") for task in tasks}
+    results = {task: {"converged": float(task.fold > 0)} for task in tasks}
+    text = desk.foot(tasks, results, origins, Options())
+    assert "2026-11-01 to 2026-11-03; kofa 9.9; our defaults, 3 of 10 folds" in text
+    assert "Not converged within the largest number of iterations: 1 fits." in text
+    text = desk.foot(tasks, {tasks[1]: {"converged": 1.0}}, origins, Options())
+    assert "left out: toy jura: ours, fold 1; toy jura: ours, fold 3." in text
+    assert "Worked out 2026-11-02; kofa 9.9" in text
+    assert "Not converged" not in text
 
 
 def test_unknown_experiments_are_told():
@@ -139,7 +177,7 @@ def test_experiments_without_what_is_asked_for_write_nothing(tmp_path, calls):
     done = []
     experiments = [
         *desk.EXPERIMENTS.values(),
-        Experiment("toy", "A toy", partial(tasks_of, calls), lambda *_: Shown()),
+        Experiment("toy", partial(tasks_of, calls), lambda *_: Shown()),
     ]
     options = Options(folds=2, sets=("jura",), methods=("ours",))
     desk.reproduce(experiments, options, tmp_path, 1, lambda task, *_: done.append(task.name))
@@ -167,12 +205,27 @@ def test_a_task_that_fails_is_left_out_and_named(jobs, tmp_path):
     def show(results, options):  # noqa: ARG001
         return Shown([Table("toy", "A toy", ["n"], [[str(len(results))]])])
 
-    toy = Experiment("toy", "A toy", tasks, show)
+    toy = Experiment("toy", tasks, show)
     with pytest.warns(UserWarning, match="rival, fold 2 failed: LinAlgError"):
         written = desk.reproduce([toy], Options(folds=3), tmp_path, jobs, lambda *_: None)
     text = written[0].read_text(encoding="utf-8")
     assert "| 2 |" in text
     assert "Failed, and left out: toy jura: rival, fold 2." in text
+
+
+def warns():
+    warnings.warn("it creaks", RuntimeWarning, stacklevel=1)
+    return {"r2": float("nan")}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_warnings_of_tasks_are_passed_on_and_figures_are_numbers(jobs, tmp_path):
+    task = Task("toy", "jura", "ours", 0, warns)
+    with pytest.warns() as told:
+        assert run([task, replace(task, fold=1)], Store(tmp_path), jobs) == {}
+    texts = sorted(str(warning.message) for warning in told)
+    assert texts[:2] == ["it creaks"] * 2
+    assert texts[2].startswith("toy jura: ours, fold 1 failed: ValueError('not a number: r2')")
 
 
 def without_data():
@@ -188,10 +241,10 @@ def test_errors_with_a_cure_end_the_run(tmp_path):
 def test_pictures_are_left_out_without_matplotlib(tmp_path, calls, monkeypatch):
     monkeypatch.setattr(desk, "find_spec", lambda _: None)
     table, picture = Table("toy", "A toy", ["n"], [["1"]]), Picture("toy", pytest.fail)
-    toy = Experiment("toy", "A toy", partial(tasks_of, calls), lambda *_: Shown([table], [picture]))
+    toy = Experiment("toy", partial(tasks_of, calls), lambda *_: Shown([table], [picture]))
     with pytest.warns(UserWarning, match=r"pip install kofa\[plot\]"):
         written = desk.reproduce([toy], Options(), tmp_path, 1, lambda *_: None)
-    assert [path.name for path in written] == ["toy.md", "toy.csv"]
+    assert [path.name for path in written] == ["toy.md", "toy.csv", "toy-folds.csv"]
 
 
 @pytest.mark.parametrize(
@@ -199,12 +252,24 @@ def test_pictures_are_left_out_without_matplotlib(tmp_path, calls, monkeypatch):
     [
         ({}, ""),
         ({"quick": True}, "-quick"),
-        ({"sets": ("jura",), "as_published": True}, "-as-published-part"),
-        ({"folds": 3}, "-part"),
+        ({"sets": ("jura", "enb"), "as_published": True}, "-as-published-jura-enb"),
+        ({"sets": ("jura",), "folds": 3, "quick": True}, "-jura-3-folds-quick"),
     ],
 )
-def test_parts_do_not_take_the_place_of_the_whole(how, suffix):
+def test_parts_have_names_of_their_own(how, suffix):
     assert desk.suffix(Options(**how)) == suffix
+
+
+def test_parts_of_other_methods_have_other_names():
+    ridge, trees = (desk.suffix(Options(methods=(m,))) for m in ("Ridge", "ExtraTrees"))
+    assert ridge != trees
+    assert ridge.startswith("-methods-")
+
+
+def test_what_was_found_in_our_run_is_said_of_the_whole_only():
+    assert remarks("table2", Options()) == paper()["notes"]["table2"]
+    assert remarks("table2", Options(folds=3)) == []
+    assert "quick" in remarks("table2", Options(quick=True))[0]
 
 
 def test_stopping_tells_that_the_same_command_goes_on(tmp_path, monkeypatch):

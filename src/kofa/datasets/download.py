@@ -7,6 +7,7 @@ import http.client
 import json
 import logging
 import os
+import socket
 import time
 import urllib.error
 import urllib.parse
@@ -41,7 +42,7 @@ def fetch(entry: Entry, source: Source, timeout: float, cache: Path) -> tuple[Ar
         with _answers_in_words(f"OpenML at {openml_url()}"):
             return _from_openml(entry, source, timeout)
     if source.format == "lfw":
-        return _from_scikit_learn(cache), "scikit-learn's fetch_lfw_people"
+        return _from_scikit_learn(cache, timeout), "scikit-learn's fetch_lfw_people"
     wanted = source.checksums or ("",) * len(source.files)
     files = [get(url, timeout, c) for url, c in zip(source.files, wanted, strict=True)]
     with _answers_in_words(source.files[0]):
@@ -170,19 +171,31 @@ def _listed(found: dict[str, Any], key: str) -> set[str]:
 # ---------------------------------------------------------------- scikit-learn
 
 
-def _from_scikit_learn(cache: Path) -> Arrays:
+@contextmanager
+def _impatient(timeout: float) -> Iterator[None]:
+    """New sockets wait so long: scikit-learn has no option for it."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(timeout)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _from_scikit_learn(cache: Path, timeout: float) -> Arrays:
     """Faces of the seven people with most photographs, ordered by person."""
     from sklearn.datasets import fetch_lfw_people
 
     try:
         pillow()
-        faces = fetch_lfw_people(
-            data_home=str(cache / "scikit_learn"),
-            funneled=False,
-            resize=0.4,
-            min_faces_per_person=70,
-            slice_=(slice(50, 200), slice(75, 175)),
-        )
+        with _impatient(timeout):
+            faces = fetch_lfw_people(
+                data_home=str(cache / "scikit_learn"),
+                funneled=False,
+                resize=0.4,
+                min_faces_per_person=70,
+                slice_=(slice(50, 200), slice(75, 175)),
+            )
     except (OSError, FileError, http.client.HTTPException) as error:
         raise DownloadError(f"scikit-learn's fetch_lfw_people: {error}") from error
     order = np.argsort(faces.target, kind="stable")

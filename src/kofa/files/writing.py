@@ -35,19 +35,19 @@ def write_file(frame: Any, path: str | PathLike[str]) -> None:
         return
     path = Path(path)
     kind = check_writable(path)
-    with _replacing(path) as part:
+    with replacing(path) as part:
         _write(frame, part, kind)
 
 
 def write_text(path: Path, text: str) -> None:
     """Write text as UTF-8, whole or not at all."""
     check_folder(path)
-    with _replacing(path) as part:
+    with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A name in the same folder for what takes the place of a file once it is all there."""
     part = path.with_name(f".{path.name[:80]}.{os.getpid()}.part")
     try:

@@ -18,6 +18,7 @@ from kofa.kernels import RBF
 from kofa.linalg import Array
 from kofa.model import FactorModel
 from kofa.paper.data import paper
+from kofa.paper.methods import published_tol
 from kofa.paper.tasks import Options
 from kofa.views import Categorical, Real
 
@@ -109,7 +110,7 @@ def fit(views: Views, inputs: Inputs, y: NDArray[Any], split: Split, way: Way) -
     """A model that has seen the labels of the training rows only."""
     model, data = (_published if way.published else _ours)(views, inputs, y, split, way)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # quick runs are capped
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a note of the table counts them
         return model.fit(data)
 
 
@@ -133,19 +134,16 @@ def _published(
 ) -> tuple[FactorModel, dict[str, Any]]:
     """The labels are a view like any other; test rows are samples and landmarks, unlabelled.
 
-    The paper stops when the bound changes by less than a millionth of itself. The bound is of the
-    order of one nat for each observed entry, so that this is a millionth of the number of columns
-    for each sample, which is how `tol` is told. The first of the starts is spectral, the others
-    are random, and the highest bound wins.
+    The first of the starts is spectral, the others are random, and the highest bound wins.
     """
     declared = {name: as_published(view) for name, view in views.items()}
-    n_kernels = sum(len(kernels(view)) for view in views.values())
+    n_columns = sum(len(kernels(view)) for view in views.values()) * len(y) + len(np.unique(y))
     model = FactorModel(
         {**declared, "y": Categorical()},
         way.n_factors,
         n_init=way.starts,
         max_iter=way.max_iter,
-        tol=None if way.tol is None else way.tol * (n_kernels * len(y) + len(np.unique(y))),
+        tol=None if way.tol is None else published_tol(way.tol, n_columns),
     )
     labels = y.astype(float)
     labels[split[1]] = np.nan

@@ -10,7 +10,7 @@ from typing import Any
 
 from kofa import datasets
 
-_FILES = {"fashion_mnist": "fashion_mnist_10k"}  # sets whose file has another name
+_FILES = {"fashion_mnist": "fashion_mnist_10k"}  # of the paper's sets, a draw
 
 
 def load(name: str, data_dir: str | None = None) -> SimpleNamespace:

@@ -32,13 +32,15 @@ class Experiment:
     """A table or figure of the paper."""
 
     name: str
-    title: str
     tasks: Callable[[Options], list[Task]]
     show: Callable[[Mapping[Task, Result], Options], Shown]
 
 
 def remarks(name: str, options: Options) -> list[str]:
-    """What is kept in paper.toml to be said of the full run: why a row falls short, say."""
+    """What paper.toml keeps to be said of the whole: why a row fell short in our run, say."""
     if options.quick:
-        return ["A quick run: few folds, rows, iterations and settings to choose from."]
-    return list(paper()["notes"].get(name, []))
+        return [
+            "A quick run: few folds, and few settings to choose from; in regression also few rows "
+            "and iterations."
+        ]
+    return [] if options.is_part else list(paper()["notes"].get(name, []))

@@ -26,45 +26,57 @@ class Found:
     predicted: Array  # (m, C)
     n_factors: int | None = None
     share: float | None = None  # of the rows it may compare with, those that it does
+    converged: bool | None = None
 
 
 Method = Callable[[Array, Array, Array, Settings], Found]
+
+
+def published_tol(change: float, n_columns: int) -> float:
+    """The relative change of the bound at which the paper stops, as our `tol` is told.
+
+    The bound is of the order of one nat for each observed entry, and `tol` is in nats per sample.
+    """
+    return change * n_columns
+
 
 # ---------------------------------------------------------------- inner cross-validation
 
 # (X, Y, X_new, outer setting) → predictions by inner setting. What is costly depends on the outer
 # setting alone, so that many inner ones come for little.
-Path = Callable[[Array, Array, Array, Any], dict[Any, Array]]
+Sweep = Callable[[Array, Array, Array, Any], dict[Any, Array]]
 
 
-def errors_of(path: Path, X: Array, Y: Array, outer: Iterable[Any], folds: int) -> dict[Any, Array]:
+def errors_of(
+    sweep: Sweep, X: Array, Y: Array, outer: Iterable[Any], folds: int
+) -> dict[Any, Array]:
     """Squared errors (C,) of each setting, on training rows that were left out in turn."""
     errors: dict[Any, Array] = {}
     splits = list(KFold(folds, shuffle=True, random_state=0).split(X))
     for first in outer:
         for train, test in splits:
-            for second, predicted in path(X[train], Y[train], X[test], first).items():
+            for second, predicted in sweep(X[train], Y[train], X[test], first).items():
                 squares = ((predicted - Y[test]) ** 2).sum(axis=0)
                 errors[first, second] = errors.get((first, second), 0.0) + squares
     return errors
 
 
 def validated(
-    path: Path, X: Array, Y: Array, X_new: Array, outer: Iterable[Any], folds: int
+    sweep: Sweep, X: Array, Y: Array, X_new: Array, outer: Iterable[Any], folds: int
 ) -> tuple[Array, Any]:
     """Predictions with the settings that are best for all targets together, and those settings."""
-    errors = errors_of(path, X, Y, outer, folds)
+    errors = errors_of(sweep, X, Y, outer, folds)
     first, second = min(errors, key=lambda setting: float(errors[setting].sum()))
-    return path(X, Y, X_new, first)[second], (first, second)
+    return sweep(X, Y, X_new, first)[second], (first, second)
 
 
 def validated_by_target(
-    path: Path, X: Array, Y: Array, X_new: Array, outer: Iterable[Any], folds: int
+    sweep: Sweep, X: Array, Y: Array, X_new: Array, outer: Iterable[Any], folds: int
 ) -> Array:
     """Predictions with the settings that are best for each target."""
-    errors = errors_of(path, X, Y, outer, folds)
+    errors = errors_of(sweep, X, Y, outer, folds)
     columns = []
     for c in range(Y.shape[1]):
         first, second = min(errors, key=lambda setting: float(errors[setting][c]))
-        columns.append(path(X, Y[:, [c]], X_new, first)[second])
+        columns.append(sweep(X, Y[:, [c]], X_new, first)[second])
     return np.hstack(columns)

@@ -5,11 +5,12 @@ matplotlib is an extra and is imported only when something is drawn.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from kofa.files.writing import replacing
 
 # Okabe & Ito (2008): told apart with any kind of colour vision; black and yellow left out
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
@@ -54,12 +55,8 @@ def figure(path: Path, width: float = COLUMN, height: float = 2.6) -> Iterator[A
     with rc_context(_STYLE):
         drawn = Figure(figsize=(width, height), layout="constrained")
         yield drawn
-        unfinished = path.with_name(f".{path.name}.unfinished")
-        try:
-            drawn.savefig(unfinished, dpi=DPI, format="png")
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replacing(path) as part:
+            drawn.savefig(part, dpi=DPI, format="png")
 
 
 def bare(axes: Any) -> None:

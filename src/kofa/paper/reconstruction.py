@@ -114,4 +114,4 @@ def _draw_kernel(figure: Any, row: Any, name: str, result: Result) -> None:
     figure.colorbar(shown, ax=list(row), extend="both", shrink=0.9, label="centred similarity")
 
 
-EXPERIMENTS = [Experiment("figure7", "Reconstruction of kernels", tasks, show)]
+EXPERIMENTS = [Experiment("figure7", tasks, show)]

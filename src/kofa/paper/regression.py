@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from kofa.linalg import IntArray
-from kofa.paper import ours, rivals
+from kofa.paper import regression_ours, regression_rivals
 from kofa.paper.data import folds_of, load, paper
 from kofa.paper.experiment import Experiment, Shown, remarks
 from kofa.paper.methods import Method
@@ -23,7 +23,7 @@ from kofa.paper.tasks import Options, Result, Task
 
 Settings = dict[str, Any]
 Results = Mapping[Task, Result]
-METHODS: dict[str, Method] = {**ours.METHODS, **rivals.METHODS}
+METHODS: dict[str, Method] = {**regression_ours.METHODS, **regression_rivals.METHODS}
 
 # ---------------------------------------------------------------- one method on one fold
 
@@ -50,7 +50,7 @@ def judge(
     )
     seconds = perf_counter() - begin
     predicted = np.asarray(targets.inverse_transform(found.predicted))
-    told = {"factors": found.n_factors, "share": found.share}
+    told = {"factors": found.n_factors, "share": found.share, "converged": found.converged}
     return {
         "r2": float(r2_score(Y[test], predicted)),
         "seconds": seconds,
@@ -63,7 +63,8 @@ def _fewer(train: IntArray, rows: int | None) -> IntArray:
     """At most so many rows: a quick run is to see that all works."""
     if rows is None or len(train) <= rows:
         return train
-    return np.sort(np.random.default_rng(0).choice(train, rows, replace=False))
+    rng = np.random.default_rng(paper()["protocol"]["seed"])
+    return np.sort(rng.choice(train, rows, replace=False))
 
 
 # ---------------------------------------------------------------- settings, and tasks
@@ -90,7 +91,7 @@ def baseline_settings(method: str, options: Options) -> Settings:
     grids |= grids.pop("quick") if options.quick else {}
     grids.pop("quick", None)
     told = {name: grids[name] for name in ("inner_folds", *GRIDS[method])}
-    return {**told, "seed": 0, **_rows(options)}
+    return {**told, "seed": paper()["protocol"]["seed"], **_rows(options)}
 
 
 def our_settings(options: Options, **more: Any) -> Settings:
@@ -102,7 +103,7 @@ def our_settings(options: Options, **more: Any) -> Settings:
         "semi_supervised": True,
         "few_factors": False,
         "kernel": "rbf",
-        "seed": 0,
+        "seed": paper()["protocol"]["seed"],
         **_rows(options),
     }
     if options.as_published:
@@ -158,6 +159,7 @@ def quoted(values: Mapping[str, float], dataset: str, digits: int = 2) -> str:
 
 LOAD = "By the clock, with tuning and prediction, beside whatever else the machine had to do."
 VALIDATED = "KSSHIBA, kernel validated, inductive"
+BEST = "the best of the other methods"
 OURS: dict[str, Settings] = {
     "KSSHIBA": {"kernel": "bank"},
     "KSSHIBA, inductive": {"kernel": "bank", "semi_supervised": False},
@@ -218,9 +220,7 @@ def show_table2(results: Results, options: Options) -> Shown:
         for method, values in paper()["reported"]["regression"].items()
         if method == "KSSHIBA"
     ]
-    r2.append(
-        ["best tuned tool, ten folds", *(quoted(paper()["peers"]["regression"], s) for s in sets)]
-    )
+    r2.append([BEST, *(best(results, s) for s in sets)])
     factors = [row for row in by_set("factors", mean) if set(row[1:]) != {"–"}]
     title = "Regression of several targets"
     return Shown(
@@ -234,6 +234,12 @@ def show_table2(results: Results, options: Options) -> Shown:
     )
 
 
+def best(results: Results, dataset: str) -> str:
+    """R² of the rival that is best on the test rows."""
+    found = [figures(results, dataset, rival, "r2") for rival in RIVALS]
+    return f"{max(map(np.mean, found)):.3f}" if (found := [f for f in found if f]) else "–"
+
+
 def _table2_notes(options: Options) -> list[str]:
     protocol = paper()["protocol"]
     notes = [
@@ -241,7 +247,7 @@ def _table2_notes(options: Options) -> list[str]:
         "R² on test rows, the mean over targets; mean ± standard deviation over folds.",
         "Rows of KSSHIBA see the test rows without targets in fit, but for those called inductive.",
         "K is the number of factors, C that of targets; without K = C it is found.",
-        "The best tuned tool is another one for each set, chosen on the test rows: a high bar.",
+        f"{BEST.capitalize()} is another one for each set, chosen on the test rows: a high bar.",
     ]
     notes += [] if has_gpy() else ["MRD was not run: it needs GPy."]
     notes += [
@@ -254,5 +260,5 @@ def _table2_notes(options: Options) -> list[str]:
 
 
 EXPERIMENTS = [
-    Experiment("table2", "Regression of several targets", table2_tasks, show_table2),
+    Experiment("table2", table2_tasks, show_table2),
 ]

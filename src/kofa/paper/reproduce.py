@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import platform
+import csv
+import hashlib
+import io
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import scipy
-import sklearn
 
-from kofa import __version__
 from kofa.errors import DeclarationError
+from kofa.files.writing import write_text
 from kofa.paper import faces, mkl, oil, reconstruction, regression, sparse
+from kofa.paper.data import load
 from kofa.paper.experiment import Experiment, Shown
 from kofa.paper.mrd import has_gpy
-from kofa.paper.tasks import Options, Result, Store, Task, run
+from kofa.paper.tasks import FOLDS, Options, Origin, Result, Store, Task, run
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -79,58 +78,83 @@ def reproduce(
     store, written = Store(folder / "cache"), []
     if find_spec("matplotlib") is None:
         warnings.warn("Pictures are left out. For them: pip install kofa[plot].", stacklevel=2)
-    for experiment in experiments:
-        tasks = [task for task in experiment.tasks(options) if options.wants(task)]
+    wanted = [(e, [t for t in e.tasks(options) if options.wants(t)]) for e in experiments]
+    fetch([task for _, tasks in wanted for task in tasks], store, options.data_dir)
+    for experiment, tasks in wanted:
         if tasks:  # else it has none of the sets or methods that were asked for
             results = run(tasks, store, jobs, show)
-            written += _write(
-                experiment.show(results, options),
-                suffix(options),
-                foot(tasks, results, options),
-                folder,
-            )
+            shown = experiment.show(results, options)
+            notes = foot(tasks, results, store.origins, options)
+            written += _write(shown, by_fold(results), notes, suffix(options), folder)
     return written
 
 
-def _write(shown: Shown, suffix: str, foot: str, folder: Path) -> list[Path]:
-    written = []
+def fetch(tasks: Iterable[Task], store: Store, data_dir: str | None) -> None:
+    """See that the data are there before hours are spent, and before two tasks download them."""
+    for name in dict.fromkeys(task.dataset for task in tasks if not store.has(task)):
+        load(name, data_dir)
+
+
+def _write(shown: Shown, folds: str, foot: str, suffix: str, folder: Path) -> list[Path]:
+    contents = {}
     for table in shown.tables:
-        stem = f"{table.name}{suffix}"
-        for name, content in (
-            (f"{stem}.md", f"{table.markdown()}\n{foot}\n"),
-            (f"{stem}.csv", table.csv()),
-        ):
-            (folder / name).write_text(content, encoding="utf-8")
-            written.append(folder / name)
-    for picture in shown.pictures if find_spec("matplotlib") else ():
-        path = folder / f"{picture.name}{suffix}.png"
-        picture.draw(path)
-        written.append(path)
-    return written
+        contents[f"{table.name}{suffix}.md"] = f"{table.markdown()}\n{foot}\n"
+        contents[f"{table.name}{suffix}.csv"] = table.csv()
+    if shown.tables:
+        contents[f"{shown.tables[0].name}{suffix}-folds.csv"] = folds
+    for name, content in contents.items():
+        write_text(folder / name, content)
+    pictures = {f"{p.name}{suffix}.png": p for p in shown.pictures if find_spec("matplotlib")}
+    for name, picture in pictures.items():
+        picture.draw(folder / name)
+    return [folder / name for name in (*contents, *pictures)]
+
+
+def by_fold(results: Mapping[Task, Result]) -> str:
+    """All figures that are one number, to compute with."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["set", "method", "fold", "figure", "value"])
+    for task, result in results.items():
+        about = [task.dataset, task.method, task.fold + 1]
+        numbers = {name: value for name, value in result.items() if np.ndim(value) == 0}
+        writer.writerows([*about, name, value] for name, value in numbers.items())
+    return out.getvalue()
 
 
 def suffix(options: Options) -> str:
-    """What keeps a quick run, or a part, from taking the place of the whole."""
-    kinds = {
-        "-as-published": options.as_published,
-        "-part": options.is_part,
-        "-quick": options.quick,
-    }
-    return "".join(kind for kind, is_so in kinds.items() if is_so)
+    """What keeps a quick run, or a part, from taking the place of the whole or of another part."""
+    folds = f"{options.folds}-folds" if options.folds != FOLDS else ""
+    names = "\n".join(options.methods).encode()  # too long for the name of a file
+    methods = f"methods-{hashlib.sha256(names).hexdigest()[:6]}" if names else ""
+    how = "as-published" if options.as_published else ""
+    parts = (how, *options.sets, methods, folds, "quick" if options.quick else "")
+    return "".join(f"-{part}" for part in parts if part)
 
 
-def foot(tasks: Sequence[Task], results: Mapping[Task, Result], options: Options) -> str:
-    """When, with what and how; and what is missing."""
-    versions = (
-        f"kofa {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, "
-        f"scikit-learn {sklearn.__version__}, Python {platform.python_version()}"
-    )
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+def foot(
+    tasks: Sequence[Task],
+    results: Mapping[Task, Result],
+    origins: Mapping[Task, Origin],
+    options: Options,
+) -> str:
+    """What went wrong; then when, with what and how it was worked out."""
+    days = sorted({origins[task].day for task in results})
+    when = " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "never"
+    tools = " and ".join(sorted({origins[task].tools for task in results}))
     how = "our defaults" + (", and as published" if options.as_published else "")
     of = tasks[0].settings.get("folds")
     folds = "" if of is None else f", {len({task.fold for task in tasks})} of {of} folds"
     quick = ", quick: small grids" if options.quick else ""
-    today = datetime.now(UTC).date().isoformat()
-    failed = [task.name for task in tasks if task not in results]
-    lost = f"Failed, and left out: {'; '.join(failed)}.\n\n" if failed else ""
-    return f"{lost}*Written {today}; {versions}; {machine}; {how}{folds}{quick}.*"
+    about = f"*Worked out {when}; {tools}; {how}{folds}{quick}.*"
+    return "\n\n".join([*_troubles(tasks, results), about])
+
+
+def _troubles(tasks: Sequence[Task], results: Mapping[Task, Result]) -> list[str]:
+    told = []
+    if failed := [task.name for task in tasks if task not in results]:
+        told.append(f"Failed, and left out: {'; '.join(failed)}.")
+    done = [bool(result["converged"]) for result in results.values() if "converged" in result]
+    if short := done.count(False):
+        told.append(f"Not converged within the largest number of iterations: {short} fits.")
+    return told

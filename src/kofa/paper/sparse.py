@@ -199,6 +199,6 @@ def _draw_panel(axes: Any, results: Results, dataset: str, options: Options) -> 
 
 
 EXPERIMENTS = [
-    Experiment("table3", "Relevance vectors", table3_tasks, show_table3),
-    Experiment("figure2", "R² against the share of relevance vectors", figure2_tasks, show_figure2),
+    Experiment("table3", table3_tasks, show_table3),
+    Experiment("figure2", figure2_tasks, show_figure2),
 ]

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
+import sklearn
 from joblib import Parallel, delayed, parallel_config
 
 from kofa import __version__, archive
-from kofa.errors import FileError, KofaError
+from kofa.errors import FileError
 from kofa.paper.data import paper
 
 FOLDS = int(paper()["protocol"]["folds"])
@@ -99,28 +104,56 @@ class Task:
         return f"{self.experiment}-{self.dataset}-{self.fold}-{digest.hexdigest()[:16]}.result"
 
 
+@dataclass(frozen=True, order=True)
+class Origin:
+    """When and with what a result was worked out."""
+
+    day: str
+    tools: str
+
+    @classmethod
+    def now(cls) -> Origin:
+        tools = (
+            f"kofa {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, "
+            f"scikit-learn {sklearn.__version__}, Python {platform.python_version()}, "
+            f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+        )
+        return cls(datetime.now(UTC).date().isoformat(), tools)
+
+
 class Store:
-    """Results on disk, one file each."""
+    """Results on disk, one file each; and where those come from that went through it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.origins: dict[Task, Origin] = {}
         folder.mkdir(parents=True, exist_ok=True)
+
+    def has(self, task: Task) -> bool:
+        return (self.folder / task.file).exists()
 
     def read(self, task: Task) -> Result | None:
         """What the task gave, if it is there and whole."""
-        path = self.folder / task.file
-        if not path.exists():
+        if not self.has(task):
             return None
         try:
-            manifest, arrays = archive.read(path, "result")
-        except FileError:
+            manifest, arrays = archive.read(self.folder / task.file, "result")
+            self.origins[task] = Origin(*manifest["origin"])
+        except (FileError, KeyError):
             return None
         return {**manifest["numbers"], **arrays}
 
     def write(self, task: Task, result: Result) -> None:
         arrays = {name: v for name, v in result.items() if isinstance(v, np.ndarray)}
         numbers = {name: float(v) for name, v in result.items() if name not in arrays}
-        manifest = {"contents": "result", "task": task.name, "numbers": numbers}
+        origin = self.origins[task] = Origin.now()
+        manifest = {
+            "contents": "result",
+            "task": task.name,
+            "settings": dict(task.settings),
+            "origin": [origin.day, origin.tools],
+            "numbers": numbers,
+        }
         archive.write(self.folder / task.file, manifest, arrays)
 
 
@@ -133,12 +166,14 @@ def run(
     """The results of tasks; those that are not on disk yet are worked out, `jobs` at a time.
 
     A task that fails is warned of and left out: one fold of one rival is not worth a night's run.
-    Errors of kofa itself are raised, as they name a cure: data that are not there, say.
+    Data or packages that are not there end it, as the user can get them.
     """
     tasks = list(tasks)
     results = {task: result for task in tasks if (result := store.read(task)) is not None}
     missing = [task for task in tasks if task not in results]
-    for task, given in _worked_out(missing, jobs):
+    for task, given, told in _worked_out(missing, jobs):
+        for warning in told:  # of another process, which does not know what is to be shown
+            warnings.warn(warning, stacklevel=2)
         if isinstance(given, Exception):
             warnings.warn(f"{task.name} failed: {given!r}", stacklevel=2)
             continue
@@ -149,7 +184,10 @@ def run(
     return {task: results[task] for task in tasks if task in results}
 
 
-def _worked_out(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Result | Exception]]:
+Worked = tuple[Task, Result | Exception, list[Warning]]
+
+
+def _worked_out(tasks: list[Task], jobs: int) -> Iterator[Worked]:
     if jobs == 1:
         yield from map(_worked, tasks)
         return
@@ -157,10 +195,20 @@ def _worked_out(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Result | E
         yield from Parallel(return_as="generator_unordered")(delayed(_worked)(t) for t in tasks)
 
 
-def _worked(task: Task) -> tuple[Task, Result | Exception]:
-    try:
-        return task, task.work()
-    except (KofaError, ImportError):
-        raise
-    except Exception as error:
-        return task, error
+def _worked(task: Task) -> Worked:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        try:
+            given: Result | Exception = _sound(task.work())
+        except (FileError, ImportError):
+            raise
+        except Exception as error:
+            given = error
+    return task, given, [w.message for w in told if isinstance(w.message, Warning)]
+
+
+def _sound(result: Result) -> Result:
+    bad = [name for name, value in result.items() if not np.isfinite(value).all()]
+    if bad:
+        raise ValueError(f"not a number: {', '.join(bad)}")
+    return result

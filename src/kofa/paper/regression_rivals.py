@@ -77,7 +77,7 @@ def _share(X: Array, settings: Settings) -> float:
     return len(drawn(X, settings)) / len(X)
 
 
-def _kpca_path(
+def _kpca_sweep(
     settings: Settings, X: Array, Y: Array, X_new: Array, width: float
 ) -> dict[Any, Array]:
     found, mean = Components.of(X, X_new, width, drawn(X, settings)), Y.mean(axis=0)
@@ -88,12 +88,12 @@ def _kpca_path(
 
 def kpca_regression(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     """Least squares on kernel principal components; width and number of them validated."""
-    path = partial(_kpca_path, settings)
-    predicted, (_, k) = validated(path, X, Y, X_new, settings["widths"], settings["inner_folds"])
+    sweep = partial(_kpca_sweep, settings)
+    predicted, (_, k) = validated(sweep, X, Y, X_new, settings["widths"], settings["inner_folds"])
     return Found(predicted, min(k, len(X) - 1), _share(X, settings))
 
 
-def _ridge_path(
+def _ridge_sweep(
     settings: Settings, X: Array, Y: Array, X_new: Array, width: float
 ) -> dict[Any, Array]:
     found, mean = Components.of(X, X_new, width, drawn(X, settings)), Y.mean(axis=0)
@@ -106,8 +106,8 @@ def _ridge_path(
 
 def kernel_ridge(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     """Kernel ridge regression, centred; width and penalty validated."""
-    path = partial(_ridge_path, settings)
-    predicted, _ = validated(path, X, Y, X_new, settings["widths"], settings["inner_folds"])
+    sweep = partial(_ridge_sweep, settings)
+    predicted, _ = validated(sweep, X, Y, X_new, settings["widths"], settings["inner_folds"])
     return Found(predicted, None, _share(X, settings))
 
 
@@ -147,7 +147,7 @@ class Canonical:
         return np.asarray(self.new[:, :k] @ slopes)
 
 
-def _kcca_path(
+def _kcca_sweep(
     settings: Settings, regress: bool, X: Array, Y: Array, X_new: Array, width: float
 ) -> dict[Any, Array]:
     found, C = Components.of(X, X_new, width, drawn(X, settings)), Y.shape[1]
@@ -162,16 +162,16 @@ def _kcca_path(
 
 def kcca(X: Array, Y: Array, X_new: Array, settings: Settings, regress: bool = False) -> Found:
     """Kernel CCA, alone or with least squares behind; width, penalty and factors validated."""
-    path = partial(_kcca_path, settings, regress)
+    sweep = partial(_kcca_sweep, settings, regress)
     widths, folds = settings["widths"], settings["inner_folds"]
-    predicted, (_, (_, k)) = validated(path, X, Y, X_new, widths, folds)
+    predicted, (_, (_, k)) = validated(sweep, X, Y, X_new, widths, folds)
     return Found(predicted, k, _share(X, settings))
 
 
 # ---------------------------------------------------------------- ordinary tools
 
 
-def _svr_path(
+def _svr_sweep(
     settings: Settings, X: Array, Y: Array, X_new: Array, width: float
 ) -> dict[Any, Array]:
     kernel = RBF(width * RBF().median_width(X))
@@ -188,12 +188,12 @@ def _svr_path(
 
 def svr(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     """A support vector machine for each target, its width and cost validated."""
-    path = partial(_svr_path, settings)
+    sweep = partial(_svr_sweep, settings)
     widths, folds = settings["svr_widths"], settings["inner_folds"]
-    return Found(validated_by_target(path, X, Y, X_new, widths, folds))
+    return Found(validated_by_target(sweep, X, Y, X_new, widths, folds))
 
 
-def _linear_path(settings: Settings, X: Array, Y: Array, X_new: Array, _: Any) -> dict[Any, Array]:
+def _linear_sweep(settings: Settings, X: Array, Y: Array, X_new: Array, _: Any) -> dict[Any, Array]:
     return {
         penalty: Ridge(alpha=penalty).fit(X, Y).predict(X_new).reshape(len(X_new), -1)
         for penalty in settings["ridge_penalties"]
@@ -202,11 +202,11 @@ def _linear_path(settings: Settings, X: Array, Y: Array, X_new: Array, _: Any) -
 
 def ridge(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     """Linear ridge regression, its penalty validated."""
-    path = partial(_linear_path, settings)
-    return Found(validated(path, X, Y, X_new, [None], settings["inner_folds"])[0])
+    sweep = partial(_linear_sweep, settings)
+    return Found(validated(sweep, X, Y, X_new, [None], settings["inner_folds"])[0])
 
 
-def _mlp_path(
+def _mlp_sweep(
     settings: Settings, hidden: tuple[int, ...], X: Array, Y: Array, X_new: Array, outer: Any
 ) -> dict[Any, Array]:
     solver, penalty = outer
@@ -229,11 +229,11 @@ def mlp(X: Array, Y: Array, X_new: Array, settings: Settings, bottleneck: bool =
     wide, C = settings["mlp_hidden"], Y.shape[1]
     hidden = (wide, C, wide) if bottleneck else (wide,)
     outer, folds = map(tuple, settings["mlp_settings"]), settings["mlp_inner_folds"]
-    predicted, _ = validated(partial(_mlp_path, settings, hidden), X, Y, X_new, outer, folds)
+    predicted, _ = validated(partial(_mlp_sweep, settings, hidden), X, Y, X_new, outer, folds)
     return Found(predicted, C if bottleneck else wide)
 
 
-def _trees_path(
+def _trees_sweep(
     settings: Settings, n: int, X: Array, Y: Array, X_new: Array, outer: Any
 ) -> dict[Any, Array]:
     features, leaf = outer
@@ -247,10 +247,10 @@ def _trees_path(
 def extra_trees(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
     """Extremely randomised trees; features tried at a split and size of leaves validated."""
     outer = list(product(settings["tree_features"], settings["tree_leaves"]))
-    inner = partial(_trees_path, settings, settings["inner_trees"])
+    inner = partial(_trees_sweep, settings, settings["inner_trees"])
     errors = errors_of(inner, X, Y, outer, settings["inner_folds"])
     best, _ = min(errors, key=lambda setting: float(errors[setting].sum()))
-    return Found(_trees_path(settings, settings["trees"], X, Y, X_new, best)[None])
+    return Found(_trees_sweep(settings, settings["trees"], X, Y, X_new, best)[None])
 
 
 def manifold(X: Array, Y: Array, X_new: Array, settings: Settings) -> Found:
