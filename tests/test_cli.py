@@ -287,6 +287,13 @@ def test_every_format_goes_in(form):
     assert out.splitlines()[1].startswith("000,")
 
 
+def test_options_of_reading_that_would_do_nothing_are_refused(folder):  # noqa: ARG001
+    message = error("fit study.toml --missing -999 -o model.kofa", 2)
+    assert message.startswith("--missing is for tables given by --view")
+    assert "missing = … under [read] in the study" in message
+    assert not Path("model.kofa").exists()
+
+
 # ---------------------------------------------------------------- study.toml
 
 

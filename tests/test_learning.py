@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.datasets import load_diabetes
+from sklearn.metrics import roc_auc_score
 
 import kofa
 from kofa.learning import Objective, Outputs, Source, Width, learn
@@ -71,3 +73,26 @@ def test_noise_is_found_where_there_is_much_of_it(rng):
 def test_outliers_count_as_five_spreads():
     Y = np.array([[9.0], [-7.0], [1.0], [np.nan]])
     np.testing.assert_array_equal(apart(Y).Y[:, 0], [5.0, -5.0, 1.0, 0.0])
+
+
+def test_a_width_does_not_shrink_to_where_nothing_is_similar():
+    """There ℓ is flat, and the centring rewards a noise of zero; all would be predicted alike."""
+    X, y = load_diabetes(return_X_y=True)
+    rows, labels = np.random.default_rng(6).permutation(442)[:100], y > np.median(y)
+    model = kofa.KernelFactorClassifier("rbf").fit(X[rows], labels[rows])
+    rest = np.setdiff1d(np.arange(442), rows)
+    assert roc_auc_score(labels[rest], model.predict_proba(X[rest])[:, 1]) > 0.75
+
+
+def test_kernels_that_say_nothing_are_known(rng):
+    X = rng.standard_normal((30, 2))
+    objective = Objective([Width(kofa.RBF(), X, X)], apart(X[:, :1]))
+    assert objective.says_nothing(np.array([-6.0, 0.0, -1.0]))
+    assert not objective.says_nothing(np.array([0.0, 0.0, -1.0]))
+
+
+def test_fair_cost_does_not_reward_a_small_noise(rng):
+    """The noise along the constant is all there is in it: ½ log σ² of each output is taken back."""
+    objective, theta = problem(rng, holes=False)
+    expected = objective.negative(theta)[0] - 0.5 * theta[-2:].sum()
+    assert objective.fair_cost(theta) == pytest.approx(expected)

@@ -157,6 +157,18 @@ def test_score_prefers_data_of_the_model(rng):
     assert model.score_samples(test).shape == (40,)
 
 
+def test_scores_have_the_names_of_the_samples(rng):
+    pd = pytest.importorskip("pandas")
+    arrays = two_views(rng, n=40)
+    data = {k: pd.DataFrame(v, index=[f"s{i}" for i in range(40)]) for k, v in arrays.items()}
+    model = kofa.FactorModel().fit(data)
+    scores = model.score_samples({"x": data["x"][30:], "y": data["y"][:35][::-1]})
+    assert scores.index[0] == "s30"
+    assert len(scores) == 40
+    both = {k: v[33:34] for k, v in data.items()}
+    assert scores["s33"] == pytest.approx(model.score_samples(both).iloc[0])
+
+
 def test_score_counts_the_units_of_the_data(rng):
     data = two_views(rng)
     a = kofa.FactorModel().fit(data).score(data)

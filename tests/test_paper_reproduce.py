@@ -144,7 +144,7 @@ def test_unknown_experiments_are_told():
 
 def test_command_names_what_is_wrong(tmp_path):
     result = CliRunner().invoke(app, ["paper", "tabel2", "-o", str(tmp_path / "out")])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "did you mean 'table2'" in result.stderr
     assert not (tmp_path / "out").exists()
 
@@ -161,7 +161,7 @@ def test_command_names_what_is_wrong(tmp_path):
 )
 def test_unknown_sets_and_methods_are_told(arguments, told, tmp_path):
     result = CliRunner().invoke(app, ["paper", *arguments, "-o", str(tmp_path / "out")])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert told in " ".join(result.stderr.split())
     assert not (tmp_path / "out").exists()
 
@@ -180,7 +180,8 @@ def test_experiments_without_what_is_asked_for_write_nothing(tmp_path, calls):
         Experiment("toy", partial(tasks_of, calls), lambda *_: Shown()),
     ]
     options = Options(folds=2, sets=("jura",), methods=("ours",))
-    desk.reproduce(experiments, options, tmp_path, 1, lambda task, *_: done.append(task.name))
+    with pytest.warns(UserWarning, match="None of the sets and methods are in: table2, table3, "):
+        desk.reproduce(experiments, options, tmp_path, 1, lambda task, *_: done.append(task.name))
     assert done == ["toy jura: ours, fold 1", "toy jura: ours, fold 2"]
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
     everything = [task for e in experiments for task in e.tasks(Options())]

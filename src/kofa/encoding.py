@@ -208,9 +208,9 @@ def with_reconstructed_relevance(
         assert isinstance(encoder.kernel, Weighted)
         values = study.samples.spread(study.tables[name])[seen]
         present = rows_seen(values)
-        X = np.nan_to_num(encoder.scaling.encode(values[present]))
+        X = encoder.scaling.complete(values[present])
         target = state[list(fitted).index(name)].weights.predict(Z[present])
-        kernel = by_reconstruction(encoder.kernel, X, np.nan_to_num(encoder.V), target)
+        kernel = by_reconstruction(encoder.kernel, X, encoder.V, target)
         changed[name] = _with_landmarks(study, name, view, kernel, view.landmarks)
     return changed
 

@@ -549,4 +549,5 @@ def _check_classes(classes: NDArray[Any]) -> None:
             "KernelFactorRegressor."
         )
     if len(classes) < 2:
-        raise DataError(f"Expected at least two classes in y but all labels are {classes[0]!r}.")
+        label = classes.tolist()[0]
+        raise DataError(f"Expected at least two classes in y but all labels are {label!r}.")

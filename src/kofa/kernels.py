@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from kofa.errors import DataError, DeclarationError
-from kofa.linalg import Array, IntArray, centre
+from kofa.linalg import Array, BoolArray, IntArray, centre
 from kofa.scaling import Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
@@ -22,9 +22,9 @@ _BLOCK = 2**20  # entries of a kernel that are computed at a time
 
 @dataclass(frozen=True)
 class Kernel:
-    """k(x, v) for all rows of X and V. Subclasses say what they can take."""
+    """k(x, v) for all rows of X and V, which have no holes: these are filled before."""
 
-    takes_missing: ClassVar[bool] = False
+    takes_missing: ClassVar[bool] = True  # whether a mean may stand for a missing value
 
     def __call__(self, X: Array, V: Array) -> Array:
         raise NotImplementedError
@@ -155,11 +155,9 @@ class Radial(Kernel):
     """A kernel that falls with the distance in units of its width.
 
     `width` is a number, "median" (the median distance between landmarks) or "auto": learnt from
-    the output views where there are some, else the median. Entries that are missing are left
-    out of a distance, which is scaled up for them.
+    the output views where there are some, else the median.
     """
 
-    takes_missing: ClassVar[bool] = True
     width: float | Literal["auto", "median"] = "auto"
 
     def distance(self, X: Array, V: Array) -> Array:
@@ -185,7 +183,7 @@ class Radial(Kernel):
         """Median distance between rows, over at most a thousand evenly spaced ones."""
         V = V[:: max(1, -(-len(V) // _MEDIAN_ROWS))]
         distance = self.distance(V, V)[np.triu_indices(len(V), 1)]
-        positive = distance[distance > 1e-12]  # also drops NaN
+        positive = distance[distance > 1e-12]
         return self.typical(float(np.median(positive))) if len(positive) else 1.0
 
     def typical(self, distance: float) -> float:
@@ -216,7 +214,7 @@ class RBF(Weighted, Radial):
 
     def distance(self, X: Array, V: Array) -> Array:
         """Σ_j λ_j (x_j − v_j)²"""
-        centre = _column_means(V)  # the expanded square would lose a distance far from zero
+        centre = V.mean(axis=0)  # the expanded square would lose a distance far from zero
         same = X is V
         X = X - centre
         V = X if same else V - centre
@@ -225,18 +223,11 @@ class RBF(Weighted, Radial):
             root = np.sqrt(weights)
             X = X * root
             V = X if same else V * root
-        seen_x, seen_v = ~np.isnan(X), ~np.isnan(V)
-        if seen_x.all() and seen_v.all():
-            square = X @ V.T
-            square *= -2.0
-            square += (X**2).sum(1)[:, None]
-            square += (V**2).sum(1)
-            return np.maximum(square, 0.0, out=square)
-        X, V = np.where(seen_x, X, 0.0), np.where(seen_v, V, 0.0)
-        mask_x, mask_v = seen_x.astype(float), seen_v.astype(float)
-        square = X**2 @ mask_v.T + mask_x @ (V**2).T - 2.0 * X @ V.T
-        count = np.ones(X.shape[1]) if weights is None else weights
-        return np.maximum(_rescale(square, (mask_x * count) @ mask_v.T, count.sum()), 0.0)
+        square = X @ V.T
+        square *= -2.0
+        square += (X**2).sum(1)[:, None]
+        square += (V**2).sum(1)
+        return np.maximum(square, 0.0, out=square)
 
     def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:
         assert not isinstance(self.width, str)
@@ -269,15 +260,7 @@ class Laplacian(Radial):
 
     def distance(self, X: Array, V: Array) -> Array:
         """‖x − v‖₁"""
-        if not (np.isnan(X).any() or np.isnan(V).any()):
-            return np.asarray(cdist(X, V, "cityblock"))
-        total, shared = np.zeros((len(X), len(V))), np.zeros((len(X), len(V)))
-        for x, v in zip(X.T, V.T, strict=True):
-            apart = np.abs(x[:, None] - v)
-            seen = ~np.isnan(apart)
-            total += np.where(seen, apart, 0.0)
-            shared += seen
-        return _rescale(total, shared, X.shape[1])
+        return np.asarray(cdist(X, V, "cityblock"))
 
     def profile(self, distance: Array, width: float) -> Array:
         distance *= -1.0 / width
@@ -288,21 +271,11 @@ class Laplacian(Radial):
         return np.asarray(scaled * np.exp(-scaled))
 
 
-def _column_means(V: Array) -> Array:
-    seen = ~np.isnan(V)
-    return np.asarray(np.where(seen, V, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
-
-
-def _rescale(total: Array, shared: Array, n_features: float) -> Array:
-    """A sum over the shared features, as if it were over all; NaN where none is shared."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scaled: Array = np.where(shared > 0, total * (n_features / shared), np.nan)
-    return scaled
-
-
 @dataclass(frozen=True)
 class Precomputed(Kernel):
     """The data are the kernel: samples × samples in fit, new samples × fitted samples after."""
+
+    takes_missing: ClassVar[bool] = False
 
     def __call__(self, X: Array, V: Array) -> Array:
         return X[:, V.astype(np.intp)]
@@ -315,6 +288,7 @@ class Precomputed(Kernel):
 class Custom(Kernel):
     """Any callable k(X, V)."""
 
+    takes_missing: ClassVar[bool] = False  # a mean may mean nothing to it
     function: Callable[[Array, Array], Any]
 
     def __call__(self, X: Array, V: Array) -> Array:
@@ -326,8 +300,7 @@ class Mixture(Kernel):
     """k(x, v) = Σ_m weight_m k_m(x, v): several kernels that explain a view as one.
 
     With ``weights="learn"`` they are those that explain the output views best; without outputs,
-    all kernels have the same variance. A kernel that cannot take missing values sees column means
-    in their place.
+    all kernels have the same variance.
 
     >>> import numpy as np, kofa
     >>> both = kofa.Mixture([kofa.Linear(), kofa.RBF(1.0)], weights=[0.5, 2.0])
@@ -335,7 +308,6 @@ class Mixture(Kernel):
     array([[2.5]])
     """
 
-    takes_missing: ClassVar[bool] = True
     kernels: tuple[Kernel, ...]
     weights: Literal["learn"] | tuple[float, ...] = "learn"
 
@@ -352,33 +324,25 @@ class Mixture(Kernel):
                 f"The weights of {self!r} are left to the data: set numbers to call it."
             )
         parts = zip(self.weights, self.kernels, strict=True)
-        return np.asarray(sum(w * k(*filled(k, X, V)) for w, k in parts))
+        return np.asarray(sum(w * k(X, V) for w, k in parts))
 
     def resolve(self, V: Array) -> Mixture:
         kernels = tuple(kernel.resolve(V) for kernel in self.kernels)
         weights = self.weights
         if isinstance(weights, str):
             V = V[:: max(1, -(-len(V) // _MEDIAN_ROWS))]
-            grams = [centre(np.nan_to_num(k(*filled(k, V, V)))) for k in kernels]
+            grams = [centre(k(V, V)) for k in kernels]
             weights = tuple(1.0 / max(float(np.trace(K)) / len(K), 1e-12) for K in grams)
         return Mixture(kernels, weights)
 
     def diagonal(self, X: Array) -> Array | None:
         total = np.zeros(len(X))
         for weight, kernel in components(self):
-            part = kernel.diagonal(filled(kernel, X, X)[0])
+            part = kernel.diagonal(X)
             if part is None:
                 return None
             total += weight * part
         return total
-
-
-def filled(kernel: Kernel, X: Array, V: Array) -> tuple[Array, Array]:
-    """Rows as a kernel can take them: with the columns' means for what is missing."""
-    if kernel.takes_missing or not (np.isnan(X).any() or np.isnan(V).any()):
-        return X, V
-    means = _column_means(V)
-    return np.where(np.isnan(X), means, X), np.where(np.isnan(V), means, V)
 
 
 _BY_NAME: dict[str, Callable[[], Kernel]] = {
@@ -569,19 +533,15 @@ class KernelMap:
         V = kernel.landmarks(X, index)
         kernel = kernel.resolve(V)
         plain = cls(view, kernel, scaling, V, np.zeros(len(index)), 1.0, np.nan, by_row)
-        total, count = np.zeros(len(index)), np.zeros(len(index))
-        square = n = 0.0
+        total, square = np.zeros(len(index)), 0.0
         for where in _row_blocks(len(index), len(index)):
-            k = plain.evaluate(X[index[where]])
-            total += np.nansum(k, axis=0)
-            count += (~np.isnan(k)).sum(axis=0)
-        column_mean = total / np.maximum(count, 1.0)
+            total += plain.evaluate(X[index[where]]).sum(axis=0)
+        column_mean = total / len(index)
         centred = replace(plain, column_mean=column_mean)
         for where in _row_blocks(len(index), len(index)):
             k = centred.centre(plain.evaluate(X[index[where]]))
-            square += float(np.nansum(k**2))
-            n += float((~np.isnan(k)).sum())
-        size = np.sqrt(square / max(n, 1.0))
+            square += float(np.vdot(k, k))
+        size = np.sqrt(square) / len(index)
         diagonal = kernel.diagonal(X[index])
         mean = column_mean.mean() if by_row else 0.0
         mean_self = np.nan if diagonal is None else float(diagonal.mean() - mean)
@@ -592,7 +552,7 @@ class KernelMap:
         return [
             weight / self.scale * (centre(K) if self.by_row else K)
             for weight, part in components(self.kernel)
-            for K in [np.nan_to_num(part(*filled(part, X, self.V)))]
+            for K in [part(X, self.V)]
         ]
 
     def evaluate(self, X: Array) -> Array:
@@ -604,7 +564,7 @@ class KernelMap:
                 f"View {self.view!r}: expected the {kernel_name(self.kernel)} kernel to return an "
                 f"array of shape {(len(X), len(self.V))} but got {k.shape}."
             )
-        if not (self.kernel.takes_missing or np.isfinite(k).all()):
+        if not np.isfinite(k).all():
             raise DataError(
                 f"View {self.view!r}: expected finite values of the {kernel_name(self.kernel)} "
                 f"kernel but got NaN or infinity; scale the columns or choose another kernel."
@@ -614,7 +574,7 @@ class KernelMap:
     def centre(self, k: Array) -> Array:
         """Centre and scale rows of the kernel, in place."""
         if self.by_row:
-            k -= _row_means(k)[:, None]
+            k -= k.mean(axis=1, keepdims=True)
             k += self.column_mean.mean()
         k -= self.column_mean
         k /= self.scale
@@ -624,8 +584,8 @@ class KernelMap:
         """Kernelized observations of rows in the user's units; a row without data is NaN."""
         out = np.empty((len(values), len(self.V)))
         for where in _row_blocks(len(values), len(self.V)):
-            X = self.scaling.encode(values[where])
-            present = ~np.isnan(X).all(axis=1)
+            X = self.scaling.complete(values[where])
+            present = _present(X)
             if present.all():
                 out[where] = self.centre(self.evaluate(X))
             else:
@@ -637,26 +597,24 @@ class KernelMap:
 
     def self_similarity(self, values: Array) -> Array:
         """Centred k(x, x) of rows relative to its mean over the landmarks; NaN where not known."""
-        X = self.scaling.encode(values)
+        X, relative = self.scaling.complete(values), np.full(len(values), np.nan)
+        present = _present(X)
+        X = X[present]
         diagonal = self.kernel.diagonal(X)
         if diagonal is None or not self.mean_self > 0:
-            return np.full(len(X), np.nan)
+            return relative
         if self.by_row:
             row = np.empty(len(X))
             for where in _row_blocks(len(X), len(self.V)):
-                row[where] = _row_means(self.evaluate(X[where]))
+                row[where] = self.evaluate(X[where]).mean(axis=1)
             diagonal = diagonal - 2.0 * row + self.column_mean.mean()
-        relative = diagonal / self.mean_self
-        return np.where(np.isnan(X).all(axis=1), np.nan, relative)
+        relative[present] = diagonal / self.mean_self
+        return relative
 
 
-def _row_means(k: Array) -> Array:
-    """Means that leave out what is unknown: the kernel of samples that share no feature."""
-    means: Array = k.mean(axis=1)
-    if np.isnan(means).any():
-        count = (~np.isnan(k)).sum(axis=1)
-        means = np.nansum(k, axis=1) / np.maximum(count, 1)
-    return means
+def _present(X: Array) -> BoolArray:
+    """Rows that have something."""
+    return np.asarray(~np.isnan(X).all(axis=1))
 
 
 def _row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:

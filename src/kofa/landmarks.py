@@ -49,7 +49,7 @@ def _cholesky(
         if left[i] <= tiny:  # the rest are duplicates
             others = np.setdiff1d(np.arange(len(square)), chosen)
             return [*chosen, *rng.choice(others, n - r, replace=False).tolist()]
-        L[r] = (np.nan_to_num(column(i)) - L[:r, i] @ L[:r]) / np.sqrt(left[i])
+        L[r] = (column(i) - L[:r, i] @ L[:r]) / np.sqrt(left[i])
         left -= L[r] ** 2
         left[i] = 0.0
         chosen.append(i)
@@ -63,7 +63,7 @@ def _spread(
     nearest = np.full(len(square), np.inf)
     while len(chosen) < n:
         i = chosen[-1]
-        apart = square + square[i] - 2.0 * np.nan_to_num(column(i))
+        apart = square + square[i] - 2.0 * column(i)
         nearest = np.minimum(nearest, np.maximum(apart, 0.0))
         nearest[chosen] = 0.0
         if not nearest.sum() > 0:  # the rest are duplicates

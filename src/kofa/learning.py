@@ -37,6 +37,7 @@ _OUTLIER = 5.0
 # Unless features are to be switched off, √λ is a priori within this of one, so that thousands of
 # features cannot follow the noise of a few hundred samples.
 _RELEVANCE_PRIOR = 0.8
+_SIMILAR = 0.1  # least square of similarities to others, relative to that to oneself
 _FEW_NOISES = 4  # up to here a Cholesky factor for each is cheaper than one eigendecomposition
 _MAX_ITER, _MAX_ITER_RELEVANCE = 40, 300
 # Starts of relevances race for a while, and the best goes on: widths times the median distance.
@@ -59,7 +60,7 @@ class Source:
     @cached_property
     def typical(self) -> Array:
         """The kernel as it is before it is learnt: (n, n)."""
-        return np.asarray(np.nan_to_num(self.kernel.resolve(self.V)(self.X, self.V)))
+        return np.asarray(self.kernel.resolve(self.V)(self.X, self.V))
 
     @property
     def begin(self) -> Array:
@@ -90,9 +91,7 @@ class Width(Source):
 
     @cached_property
     def distance(self) -> Array:
-        distance = self.kernel.distance(self.X, self.V)
-        # Samples that share no feature are taken to be as far apart as any.
-        return np.nan_to_num(distance, nan=float(np.nanmax(distance, initial=0.0)))
+        return self.kernel.distance(self.X, self.V)
 
     @cached_property
     def median(self) -> float:
@@ -199,11 +198,10 @@ def _second(asked: Kernel, source: Source, theta: Array, factor: float) -> Sourc
         return source
     kernel = source.learnt(theta)
     assert isinstance(kernel, Weighted)
-    X = np.nan_to_num(source.X)  # scaled: a missing value counts as the mean
     free = isinstance(asked, Radial) and isinstance(asked.width, str)
     if free and isinstance(kernel, RBF):
-        kernel = replace(kernel, width=factor * kernel.median_width(X))
-    return Relevance(kernel, X, X, free)
+        kernel = replace(kernel, width=factor * kernel.median_width(source.X))
+    return Relevance(kernel, source.X, source.X, free)
 
 
 def learns_relevance(kernel: Kernel) -> bool:
@@ -296,6 +294,27 @@ class Objective:
         """What is minimised."""
         (value, gradient), (prior, slope) = self.likelihood(theta), self.log_prior(theta)
         return -value - prior, -gradient - slope
+
+    def fair_cost(self, theta: Array) -> float:
+        """What is minimised, without the reward for a noise of zero.
+
+        Centred outputs have no part along the constant, where all variance is the noise.
+        """
+        _, _, noise = self.split(theta)
+        columns = np.concatenate([columns for _, columns in self.outputs.patterns])
+        reward = -0.5 * float(np.log(noise[self.outputs.noises.label[columns]]).sum())
+        return self.negative(theta)[0] + reward
+
+    def says_nothing(self, theta: Array) -> bool:
+        """Whether hardly any sample is similar to another, which explains outputs as noise does.
+
+        Widths can shrink to where ℓ is flat, although wider kernels would tell more.
+        """
+        own, v, _ = self.split(theta)
+        kernels = [s.evaluate(t)[0] for s, t in zip(self.sources, own, strict=True)]
+        total = centre(np.asarray(sum(v_m * K for v_m, K in zip(v, kernels, strict=True))))
+        alone = float((np.diagonal(total) ** 2).sum())
+        return float(np.vdot(total, total)) < (1.0 + _SIMILAR) * alone
 
     def maximise(self, theta: Array, max_iter: int) -> Array:
         """L-BFGS from θ."""
@@ -402,7 +421,12 @@ def learn(
     given = list(zip(kernels, inputs, landmarks, strict=True))
     objective = Objective([_first(*one) for one in given], outputs)
     with threads_for(float(len(outputs.Y)) ** 3):
-        theta = objective.maximise(_best_start(objective), _MAX_ITER)
+        theta = objective.maximise(
+            min(starts(objective), key=lambda start: objective.negative(start)[0]), _MAX_ITER
+        )
+        if objective.says_nothing(theta):
+            tried = [objective.maximise(start, _MAX_ITER) for start in starts(objective)]
+            theta = min(tried, key=objective.fair_cost)
         if any(learns_relevance(kernel) for kernel in kernels):
             objective, theta = _with_relevance(objective, theta, kernels, max_iter)
     own, v, noise = objective.split(theta)
@@ -411,13 +435,12 @@ def learn(
     return Learnt(learnt, v, noise, value)
 
 
-def _best_start(objective: Objective) -> Array:
-    """θ with all widths at the best of a few multiples of their medians."""
+def starts(objective: Objective) -> list[Array]:
+    """θ with all widths at a few multiples of their medians."""
     begin, n_own = objective.begin, objective.ends[-1]
-    if not n_own:
-        return begin
-    starts = [begin + np.where(np.arange(len(begin)) < n_own, np.log(w), 0) for w in _START_WIDTHS]
-    return min(starts, key=lambda theta: objective.negative(theta)[0])
+    of_width = np.arange(len(begin)) < n_own
+    factors = _START_WIDTHS if n_own else (1.0,)
+    return [begin + np.where(of_width, np.log(factor), 0.0) for factor in factors]
 
 
 def _with_relevance(

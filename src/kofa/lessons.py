@@ -16,7 +16,6 @@ from kofa.kernels import (
     Radial,
     Weighted,
     components,
-    filled,
     parts,
 )
 from kofa.learning import MAX_ROWS, learn, learns_relevance
@@ -45,9 +44,7 @@ def learn_kernels(study: Study, rng: np.random.Generator) -> Lessons:
     lesson = study.lesson(rows)
     formulas = {name: parts(study.kernels.get(name, Linear())) for name in study.inputs}
     given = [
-        (part, *filled(part, lesson.X[name], lesson.V[name]))
-        for name, mine in formulas.items()
-        for part in mine
+        (part, lesson.X[name], lesson.V[name]) for name, mine in formulas.items() for part in mine
     ]
     asked, X, V = zip(*given, strict=True)
     learnt = learn(asked, X, V, lesson.outputs)

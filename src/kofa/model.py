@@ -31,13 +31,13 @@ from kofa.errors import DataError, DeclarationError
 from kofa.inference import Callback, Iteration, Journal, Progress, Role, Settings
 from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
-from kofa.linalg import Array, BoolArray
+from kofa.linalg import BoolArray
 from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
 from kofa.prediction import Prediction
 from kofa.published import ROUNDS
 from kofa.study import Study, rows_seen
-from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored
+from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored, scored
 from kofa.views import View, check_outputs, check_views
 
 Data = Any  # a dict of name → table, or a MuData or AnnData
@@ -426,9 +426,13 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             raise DataError("Expected at least one sample to score but got none.")
         return float(scores.mean())
 
-    def score_samples(self, data: Data) -> Array:
-        """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
-        return self._given(data).scores()
+    def score_samples(self, data: Data) -> Any:
+        """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units.
+
+        A Series by sample where these have names.
+        """
+        given = self._given(data)
+        return scored(given.scores(), given.samples)
 
     # ------------------------------------------------------------ what was found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,16 +25,26 @@ class Scaling:
     centre: Array  # (D,)
     spread: Array  # (D,)
     unit: Unit = "value"
+    typical: Array | None = None  # (D,): encoded, what may stand for a missing value; None is zero
 
     @classmethod
     def identity(cls, n_columns: int, unit: Unit = "value") -> Scaling:
         return cls(np.zeros(n_columns), np.ones(n_columns), unit)
 
     @classmethod
-    def fit(cls, values: Array, by_column: bool = True, unit: Unit = "value") -> Scaling:
+    def as_is(cls, values: Array, unit: Unit = "value") -> Scaling:
+        """None but for the unit; the mean of each column is known all the same."""
+        mean = cls.fit(values, unit=unit).centre
+        return replace(cls.identity(values.shape[1], unit), typical=mean)
+
+    @classmethod
+    def fit(
+        cls, values: Array, by_column: bool = True, unit: Unit = "value", no_spread: float = 1.0
+    ) -> Scaling:
         """Observed mean and standard deviation of each column, or one spread for all.
 
-        A constant column has no spread to divide by: it becomes zero.
+        A constant column has no spread to divide by: it becomes zero, and with an infinite
+        `no_spread` so does whatever it holds later.
         """
         values = _TRANSFORMS[unit](values)
         observed = ~np.isnan(values)
@@ -49,10 +59,20 @@ class Scaling:
             largest = max(float(spread.max()), np.finfo(float).tiny)
             common = np.sqrt(np.average((spread / largest) ** 2, weights=n)) * largest
             spread = np.full_like(spread, common)
-        return cls(centre, np.where(spread > 0, spread, 1.0), unit)
+        return cls(centre, np.where(spread > 0, spread, no_spread), unit)
 
     def encode(self, values: Array) -> Array:
         encoded: Array = (_TRANSFORMS[self.unit](values) - self.centre) / self.spread
+        return encoded
+
+    def complete(self, values: Array) -> Array:
+        """Encoded, with the mean in fit for what is missing, but in rows that have nothing."""
+        encoded = self.encode(values)
+        missing = np.isnan(encoded)
+        missing &= ~missing.all(axis=1, keepdims=True)
+        if missing.any():
+            typical = np.zeros_like(self.centre) if self.typical is None else self.typical
+            encoded = np.where(missing, typical, encoded)
         return encoded
 
     def decode(self, encoded: Array) -> Array:

@@ -163,10 +163,16 @@ def _check_encoder(name: str, view: FittedView) -> int:
     return n
 
 
-def _check_scaling(scaling: Scaling, n_columns: int, unit: str) -> None:
+def _check_scaling(scaling: Scaling, n_columns: int, unit: str, endless: bool = False) -> None:
+    """With `endless`, the spread may be infinite: the column does not count."""
+    spread = scaling.spread
     _check_array(scaling.centre, (n_columns,))
-    _check_array(scaling.spread, (n_columns,), above=0.0)
+    _check_array(
+        np.where(np.isposinf(spread), 1.0, spread) if endless else spread, (n_columns,), above=0.0
+    )
     require(scaling.unit == unit, "it is on another scale")
+    if scaling.typical is not None:
+        _check_array(scaling.typical, (n_columns,))
 
 
 def _check_kernel(name: str, encoder: KernelMap, kind: type[Likelihood], n_inputs: int) -> None:
@@ -180,14 +186,14 @@ def _check_kernel(name: str, encoder: KernelMap, kind: type[Likelihood], n_input
         require(not open_ended and type(part) in KERNELS, "its kernel is not resolved")
     require(not isinstance(getattr(kernel, "weights", None), str), "its kernel is not resolved")
     precomputed = isinstance(kernel, Precomputed)
-    _check_scaling(encoder.scaling, n_inputs, "value" if precomputed else kind.unit)
+    _check_scaling(encoder.scaling, n_inputs, "value" if precomputed else kind.unit, endless=True)
     require(V.ndim == (1 if precomputed else 2) and len(V) > 0, "it has no landmarks")
     if precomputed:
         inside = np.isin(V, np.arange(n_inputs))
         require(bool(inside.all()), "its landmarks are not samples of the fit")
     else:
         require(V.shape[1] == n_inputs, "its landmarks have other columns")
-        require(not np.isinf(V).any(), "its landmarks are not finite")
+        require(bool(np.isfinite(V).all()), "its landmarks are not finite")
     _check_array(encoder.column_mean, (len(V),))
     require(0.0 < encoder.scale < math.inf, "its scale is not positive")
 

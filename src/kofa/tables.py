@@ -210,6 +210,12 @@ def _is_list(data: Any) -> bool:
 
 
 def _check_unique(name: str, what: str, index: Any) -> None:
+    if index.nlevels == 1 and index.hasnans:
+        place = int(np.argmax(index.isna()))
+        raise DataError(
+            f"View {name!r}: expected a name for every {what} but number {place} (from 0) has "
+            f"none; name it, or drop it."
+        )
     if not index.is_unique:
         twice = index[index.duplicated()][0]
         raise DataError(
@@ -389,6 +395,15 @@ def labelled(values: Array, samples: Samples, columns: Sequence[Hashable] | None
     import polars as pl
 
     return pl.DataFrame(values, schema=_polars_names(columns, values.shape[1]), orient="row")
+
+
+def scored(values: Array, samples: Samples) -> Any:
+    """A number for each sample: in a Series as they came in one, else the array itself."""
+    if samples.polars:
+        return _polars_series("score", values)
+    if samples.names is None:
+        return values
+    return import_pandas().Series(values, index=samples.names, name="score")
 
 
 def decoded(values: Array, view: Any, samples: Samples) -> Any:

@@ -64,7 +64,7 @@ def pool(study: Study, name: str, kernel: Kernel, rng: np.random.Generator) -> I
     wanted = AUTO_LANDMARKS if view.landmarks == "auto" else view.landmarks
     if wanted == "all" or int(wanted) >= len(index):
         return index
-    X = study.scaling[name].encode(table.values)
+    X = study.scaling[name].complete(table.values)
     resolved = kernel.resolve(kernel.landmarks(X, index))
     return landmarks.choose(view.landmarks_by, resolved, X, index, int(wanted), rng)
 
@@ -80,8 +80,8 @@ def relevance_vectors(
     for name in study.kernels:
         if study.views[name].chooses_landmarks and name not in chosen:
             encoder = study.kernel_map(name, lessons.kernels[name], pools[name])
-            X = study.scaling[name].encode(study.tables[name].values)[pools[name]]
-            K = np.nan_to_num(encoder.evaluate(X))
+            X = study.scaling[name].complete(study.tables[name].values)[pools[name]]
+            K = encoder.evaluate(X)
             rows = np.arange(len(pools[name]))
             selection = by_residual(Candidates(K, rows, _most(study, name, pools[name])))
             chosen[name] = Vectors.of(study.tables[name], pools[name], selection)

@@ -150,6 +150,7 @@ Encoding = Annotated[
 
 
 def _shared(
+    view: list[str] | None,
     index: str | None,
     sep: str | None,
     decimal: str | None,
@@ -169,7 +170,14 @@ def _shared(
         "missing": missing,
         "encoding": encoding,
     }
-    return {key: value for key, value in given.items() if value is not None and value != []}
+    said = {key: value for key, value in given.items() if value is not None and value != []}
+    if said and not view:
+        option = next(iter(said))
+        raise UsageError(
+            f"--{option} is for tables given by --view, and there is none; "
+            f"say {option} = … under [read] in the study"
+        )
+    return said
 
 
 @app.callback()
@@ -294,7 +302,7 @@ def fit(
             "Expected a study.toml, or views as --view NAME=FILE; kofa init writes one"
         )
     base = None if study is None else read_study(steps.checked_study(study))
-    shared = _shared(index, sep, decimal, missing, encoding)
+    shared = _shared(view, index, sep, decimal, missing, encoding)
     plan = quick_plan(view or [], kernel or [], shared, base)
     options: dict[str, Any] = {
         "n_factors": factors,
@@ -335,7 +343,7 @@ def transform(
     from kofa.cli import steps
     from kofa.files import write_file
 
-    shared = _shared(index, sep, decimal, missing, encoding)
+    shared = _shared(view, index, sep, decimal, missing, encoding)
     fitted, sources = _opened(model, view, study, shared)
     steps.check_target(to, sources)
     screen = Screen(quiet)
@@ -383,7 +391,7 @@ def predict(
     from kofa.cli import steps
     from kofa.files import write_file
 
-    shared = _shared(index, sep, decimal, missing, encoding)
+    shared = _shared(view, index, sep, decimal, missing, encoding)
     wanted = steps.parse_quantiles(quantiles)
     fitted, sources = _opened(model, view, study, shared)
     goal = steps.pick_target(fitted, target, sources)
@@ -419,7 +427,9 @@ def impute(
 
     if form not in ("csv", "tsv", "parquet"):
         raise UsageError(f"--format {form}: expected csv, tsv or parquet")
-    fitted, sources = _opened(model, view, study, _shared(index, sep, decimal, missing, encoding))
+    fitted, sources = _opened(
+        model, view, study, _shared(view, index, sep, decimal, missing, encoding)
+    )
     files = steps.files_in(to, list(sources), form, sources)
     screen = Screen(quiet)
     with screen.warnings_in_a_line(), steps.naming_files(sources):

@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kofa.cli import UsageError
 from kofa.cli.display import Screen, counted
+from kofa.errors import DeclarationError
 
 if TYPE_CHECKING:
     from kofa.paper.tasks import Options, Task
@@ -16,8 +18,11 @@ def reproduce(names: list[str], options: Options, folder: Path, jobs: int, scree
     """Run experiments and show their tables."""
     from kofa.paper import reproduce as desk
 
-    experiments = desk.chosen(names)
-    desk.check(experiments, options)
+    try:
+        experiments = desk.chosen(names)
+        desk.check(experiments, options)
+    except DeclarationError as error:
+        raise UsageError(str(error)) from None
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 

@@ -223,15 +223,12 @@ def show_table2(results: Results, options: Options) -> Shown:
     r2.append([BEST, *(best(results, s) for s in sets)])
     factors = [row for row in by_set("factors", mean) if set(row[1:]) != {"–"}]
     title = "Regression of several targets"
-    return Shown(
-        [
-            Table("table2", f"{title}: R²", header, r2, _table2_notes(options)),
-            Table("table2-factors", f"{title}: mean number of factors", header, factors),
-            Table(
-                "table2-seconds", f"{title}: mean seconds", header, by_set("seconds", mean), [LOAD]
-            ),
-        ]
-    )
+    tables = [
+        Table("table2", f"{title}: R²", header, r2, _table2_notes(options)),
+        Table("table2-factors", f"{title}: mean number of factors", header, factors),
+        Table("table2-seconds", f"{title}: mean seconds", header, by_set("seconds", mean), [LOAD]),
+    ]
+    return Shown([table for table in tables if table.rows])
 
 
 def best(results: Results, dataset: str) -> str:
@@ -249,7 +246,8 @@ def _table2_notes(options: Options) -> list[str]:
         "K is the number of factors, C that of targets; without K = C it is found.",
         f"{BEST.capitalize()} is another one for each set, chosen on the test rows: a high bar.",
     ]
-    notes += [] if has_gpy() else ["MRD was not run: it needs GPy."]
+    if options.asked(["MRD"]) and not has_gpy():
+        notes.append("MRD was not run: it needs GPy.")
     notes += [
         "KSSHIBA has a weighted sum of a linear, an RBF and a Laplacian kernel; as published, one "
         "RBF kernel of median width.",

@@ -80,8 +80,11 @@ def reproduce(
         warnings.warn("Pictures are left out. For them: pip install kofa[plot].", stacklevel=2)
     wanted = [(e, [t for t in e.tasks(options) if options.wants(t)]) for e in experiments]
     fetch([task for _, tasks in wanted for task in tasks], store, options.data_dir)
+    if idle := [experiment.name for experiment, tasks in wanted if not tasks]:
+        told = ", ".join(idle)
+        warnings.warn(f"None of the sets and methods are in: {told}.", stacklevel=2)
     for experiment, tasks in wanted:
-        if tasks:  # else it has none of the sets or methods that were asked for
+        if tasks:
             results = run(tasks, store, jobs, show)
             shown = experiment.show(results, options)
             notes = foot(tasks, results, store.origins, options)
