@@ -193,7 +193,7 @@ def _draw_panel(axes: Any, results: Results, dataset: str, options: Options) -> 
     room = 0.06 * (high - low) + 0.005
     axes.set_ylim(low - room, high + room)
     axes.set_xscale("log")
-    axes.set_xlim(0.8, 125.0)
+    axes.set_xlim(0.7, 140.0)
     axes.set_xticks([1, 10, 100], ["1", "10", "100"])
     axes.set_title(dataset)
 
