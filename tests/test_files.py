@@ -435,7 +435,7 @@ def test_errors_of_writing_name_the_file(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "hidden")
 
-    monkeypatch.setattr("kofa.files.writing.os.replace", full)
+    monkeypatch.setattr("pathlib.Path.replace", full)
     with pytest.raises(FileError, match=r"out\.csv cannot be written: No space left"):
         write_file(FRAME, tmp_path / "out.csv")
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,6 @@ import json
 import math
 import os
 import re
-import secrets
 import stat
 import struct
 import zipfile
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kofa.errors import FileError
+from kofa.replacing import replacing
 
 FORMAT = "kofa"
 VERSION = 1  # of the format; a file of a higher one is refused
@@ -74,7 +74,7 @@ def write(path: StrPath, manifest: Mapping[str, Any], arrays: Mapping[str, NDArr
             f"but at most {_LARGEST_MANIFEST >> 20} can be read again. Shorten the column names, "
             f"or fit arrays instead of DataFrames."
         )
-    with _replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with _new(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         with archive.open(_info(_MANIFEST, len(data)), "w") as member:
             member.write(data)
         for name, array in arrays.items():
@@ -98,25 +98,18 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> No
 
 
 @contextmanager
-def _replacing(path: StrPath) -> Iterator[IO[bytes]]:
+def _new(path: StrPath) -> Iterator[IO[bytes]]:
     """A new file next to `path` that takes its place in the end, or is removed."""
     try:
         target = Path(os.path.realpath(path))  # through links
     except ValueError as error:  # a null in the name
         raise FileError(f"{_shown(path)} cannot be written: {error}.") from None
-    unfinished = target.with_name(f".{target.name[:80]}.{secrets.token_hex(6)}.tmp")
     try:
         _check_target(path, target)
-        with unfinished.open("xb") as file:
+        with replacing(target) as part, part.open("xb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(target)
-        _sync_folder(target.parent)
     except OSError as error:
         raise FileError(f"{_shown(path)} cannot be written: {_reason(error)}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _check_target(path: StrPath, target: Path) -> None:
@@ -129,16 +122,6 @@ def _check_target(path: StrPath, target: Path) -> None:
             f"{_shown(path)} cannot be written: there is no folder {str(target.parent)!r}; "
             f"create it first."
         )
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name outlive a power cut, where the system can."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _reason(error: OSError) -> str:

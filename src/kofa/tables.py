@@ -76,6 +76,7 @@ def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
 
 def _open_pandas(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     frame = data.to_frame() if data.ndim == 1 else data
+    _check_named(name, frame.index)
     _check_unique(name, "sample", frame.index)
     _check_unique(name, "column", frame.columns)
     table = Table(name, np.empty((len(frame), 0)), frame.index, tuple(frame.columns))
@@ -209,13 +210,16 @@ def _is_list(data: Any) -> bool:
     return isinstance(data, list | tuple)
 
 
-def _check_unique(name: str, what: str, index: Any) -> None:
+def _check_named(name: str, index: Any) -> None:
+    """A sample without a name would be matched with another without one."""
     if index.nlevels == 1 and index.hasnans:
-        place = int(np.argmax(index.isna()))
         raise DataError(
-            f"View {name!r}: expected a name for every {what} but number {place} (from 0) has "
-            f"none; name it, or drop it."
+            f"View {name!r}: expected a name for every sample but number "
+            f"{int(np.argmax(index.isna()))} (from 0) has none; name it, or drop it."
         )
+
+
+def _check_unique(name: str, what: str, index: Any) -> None:
     if not index.is_unique:
         twice = index[index.duplicated()][0]
         raise DataError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from kofa.datasets.formats import Arrays, parse
 from kofa.datasets.table import Entry
 from kofa.errors import FileError
+from kofa.replacing import replacing
 
 
 def cache_folder() -> Path:
@@ -80,15 +80,8 @@ def read(path: Path) -> Arrays:
 def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write an npz file that appears under its name when all of it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with unfinished.open("xb") as file:
-            np.savez_compressed(file, **dict(arrays))  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(path) as part, part.open("xb") as file:
+        np.savez_compressed(file, **dict(arrays))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- whether the values are right

@@ -12,6 +12,7 @@ from typing import Any
 
 from kofa.errors import FileError
 from kofa.files.options import nearest
+from kofa.replacing import replacing
 
 FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
@@ -35,28 +36,24 @@ def write_file(frame: Any, path: str | PathLike[str]) -> None:
         return
     path = Path(path)
     kind = check_writable(path)
-    with replacing(path) as part:
+    with _in_words(path), replacing(path) as part:
         _write(frame, part, kind)
 
 
 def write_text(path: Path, text: str) -> None:
     """Write text as UTF-8, whole or not at all."""
     check_folder(path)
-    with replacing(path) as part:
+    with _in_words(path), replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A name in the same folder for what takes the place of a file once it is all there."""
-    part = path.with_name(f".{path.name[:80]}.{os.getpid()}.part")
+def _in_words(path: Path) -> Iterator[None]:
+    """Errors that name the file, not the one that was to take its place."""
     try:
-        yield part
-        os.replace(part, path)
+        yield
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _write(frame: Any, path: Path, kind: str) -> None:
