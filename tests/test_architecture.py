@@ -10,7 +10,7 @@ from pathlib import Path
 import kofa
 
 ORDER = [
-    "errors", "datasets", "archive", "dtypes", "linalg", "tables", "scaling", "kernels",
+    "errors", "replacing", "datasets", "archive", "dtypes", "linalg", "tables", "scaling", "kernels",
     "landmarks", "likelihoods", "views", "observations", "posterior", "updates", "rotation",
     "refinement", "calibration", "bound", "inference", "engine", "learning", "selection",
     "published", "study", "lessons", "vectors", "encoding", "prediction", "inspection",

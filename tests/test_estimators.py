@@ -464,11 +464,15 @@ def test_unknown_names_of_columns_are_named(rng):
         estimator.fit(pd.DataFrame(X, columns=list("abcd")), y)
 
 
+def dot(X, V):
+    return X @ V.T
+
+
 def test_a_kernel_that_takes_no_holes_says_so(rng):
     X, y = waves(rng, 20)
     X[0, 2] = np.nan
-    with pytest.raises(kofa.DataError, match="column 2: the Linear kernel cannot take missing"):
-        KernelFactorRegressor("linear").fit(X, y)
+    with pytest.raises(kofa.DataError, match="column 2: the Custom kernel cannot take missing"):
+        KernelFactorRegressor(dot).fit(X, y)
 
 
 # ---------------------------------------------------------------- options reach the model

@@ -154,12 +154,6 @@ def test_weights_inside_a_kernel_scale_its_columns(rng):
         np.testing.assert_allclose(weighted.diagonal(X), np.diagonal(weighted(X, X)))
 
 
-def test_distances_with_holes_are_scaled_up_by_relevance():
-    kernel = kofa.RBF(1.0, relevance=[1.0, 3.0])
-    X, V = np.array([[1.0, np.nan]]), np.array([[0.0, 0.0]])
-    assert kernel.distance(X, V)[0, 0] == pytest.approx(4.0)  # 1 · (1 + 3) / 1
-
-
 # ---------------------------------------------------------------- what is found
 
 
