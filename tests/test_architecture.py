@@ -10,8 +10,8 @@ from pathlib import Path
 import kofa
 
 ORDER = [
-    "errors", "replacing", "datasets", "archive", "dtypes", "linalg", "tables", "scaling", "kernels",
-    "landmarks", "likelihoods", "views", "observations", "posterior", "updates", "rotation",
+    "errors", "replacing", "datasets", "archive", "dtypes", "linalg", "tables", "scaling",
+    "kernels", "landmarks", "likelihoods", "views", "observations", "posterior", "updates", "rotation",
     "refinement", "calibration", "bound", "inference", "engine", "learning", "selection",
     "published", "study", "lessons", "vectors", "encoding", "prediction", "inspection",
     "soundness", "codec", "checkpoint", "omics", "model", "estimators", "files", "paper", "cli",
