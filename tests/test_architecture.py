@@ -11,9 +11,9 @@ import kofa
 
 ORDER = [
     "errors", "replacing", "datasets", "archive", "dtypes", "linalg", "tables", "scaling",
-    "kernels", "landmarks", "likelihoods", "views", "observations", "posterior", "updates", "rotation",
-    "refinement", "calibration", "bound", "inference", "engine", "learning", "selection",
-    "published", "study", "lessons", "vectors", "encoding", "prediction", "inspection",
+    "kernels", "landmarks", "likelihoods", "views", "observations", "posterior", "updates",
+    "rotation", "refinement", "calibration", "bound", "inference", "engine", "learning",
+    "selection", "published", "study", "lessons", "vectors", "encoding", "prediction", "inspection",
     "soundness", "codec", "checkpoint", "omics", "model", "estimators", "files", "paper", "cli",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
