@@ -645,3 +645,11 @@ def test_analysis_finds_what_the_model_finds(rng):
     assert_allclose(
         KernelFactorAnalysis(**SMALL).fit_transform(X), by_hand.fit({"X": X}).transform({"X": X})
     )
+
+
+@pytest.mark.parametrize("estimator", [KernelFactorAnalysis(), KernelFactorRegressor()])
+def test_words_in_x_are_named_by_their_column(estimator):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame({"age": [1.0, 2.0, 3.0], "sex": ["f", "m", "f"]})
+    with pytest.raises(kofa.DataError, match=r"Column 'sex' of X: could not convert.*'f'"):
+        estimator.fit(X, [1.0, 2.0, 3.0])

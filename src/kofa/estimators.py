@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -152,16 +153,17 @@ class _KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _read(self, X: Any, in_fit: bool = False) -> Array:
         """X as floats, NaN where missing; fit remembers its columns, and others are compared."""
-        return np.asarray(
-            validate_data(
-                self,
-                _unmasked(X),
-                reset=in_fit,
-                dtype=np.float64,
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=2 if in_fit else 1,
+        with _words_named(X):
+            return np.asarray(
+                validate_data(
+                    self,
+                    _unmasked(X),
+                    reset=in_fit,
+                    dtype=np.float64,
+                    ensure_all_finite="allow-nan",
+                    ensure_min_samples=2 if in_fit else 1,
+                )
             )
-        )
 
     def _given(self, X: Any) -> dict[str, Any]:
         """New rows as the model takes them."""
@@ -456,6 +458,22 @@ def _by_view(option: str, value: Any, views: Iterable[str]) -> dict[str, Any]:
         if view not in value:
             raise DeclarationError(f"View {view!r}: expected an entry of {option} for it.")
     return dict(value)
+
+
+@contextmanager
+def _words_named(X: Any) -> Iterator[None]:
+    """Of a DataFrame, an error of numbers that are none names the column."""
+    try:
+        yield
+    except ValueError as error:
+        for name in getattr(X, "columns", ()) if "could not convert" in str(error) else ():
+            try:
+                np.asarray(X[name], dtype=np.float64)
+            except (TypeError, ValueError) as cause:
+                raise DataError(
+                    f"Column {name!r} of X: {cause}; expected numbers: leave it out, or encode it."
+                ) from error
+        raise
 
 
 def _unmasked(values: Any) -> Any:
