@@ -120,11 +120,13 @@ def test_fit_that_ran_out_of_iterations_can_be_given_more(name, tmp_path):
 
 
 def test_leftovers_of_a_killed_fit_are_cleared_away(tmp_path):
-    (tmp_path / ".c.0123abcd.tmp").write_text("half of a")
-    (tmp_path / ".d.0123abcd.tmp").write_text("not ours")
+    others = [".c.csv.0123456789ab.tmp", ".d.0123456789ab.tmp"]
+    (tmp_path / ".c.0123456789ab.tmp").write_text("half of a")
+    for name in others:
+        (tmp_path / name).write_text("not ours")
     model, data = model_of("two tables", checkpoint=tmp_path / "c")
     model.fit(data)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".d.0123abcd.tmp", "c"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [*others, "c"]
 
 
 def test_callback_sees_only_what_is_new(tmp_path):

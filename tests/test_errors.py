@@ -43,6 +43,14 @@ BAD_DATA = {
         {"x": FRAME, "z": FRAME.iloc[::-1], "y": X},
         "without sample names are matched by position",
     ),
+    "samples without a name in a level": (
+        {
+            "x": FRAME.set_index(
+                pd.MultiIndex.from_arrays([list("aabbcc"), [0, 1, 0, np.nan, 0, 1]])
+            )
+        },
+        "'x': expected a name for every sample but number 3",
+    ),
     "samples without a name": (
         {"x": FRAME.rename({"v": np.nan})}, "'x': expected a name for every sample but number 1",
     ),

@@ -424,13 +424,6 @@ def test_nothing_half_written(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["x.csv"]
 
 
-def test_numbers_are_read_as_they_are_written(made):
-    written = ["-0.05370108052011145", "0.1", "1e-300", "123456789.12345678"]
-    path = made("x.csv", "sample,a\n" + "".join(f"s{i},{t}\n" for i, t in enumerate(written)))
-    frame = read_file(path)
-    assert frame["a"].tolist() == [float(text) for text in written]
-
-
 def test_errors_of_writing_name_the_file(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "hidden")

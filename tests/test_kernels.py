@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.pipeline import make_pipeline
 
 import kofa
-from kofa.kernels import KernelMap, as_kernel
+from kofa.kernels import Custom, KernelMap, as_kernel
 from kofa.scaling import Scaling
 
 
@@ -58,11 +58,35 @@ def test_columns_that_are_constant_in_fit_do_not_count(rng, kernel):
     np.testing.assert_array_equal(model.transform({"x": later}), model.transform({"x": x}))
 
 
-def test_precomputed_kernels_are_symmetric(rng):
+def test_values_of_constant_columns_alone_tell_nothing(rng):
+    x = np.column_stack([rng.standard_normal((40, 2)), np.full(40, 7.0)])
+    x[3, :2] = np.nan  # no landmark either
+    model = kofa.FactorModel({"x": kofa.Real(kernel="rbf")}, 2).fit({"x": x})
+    assert len(model.views_["x"].landmarks) == 39
+    rows = np.array([[np.nan, np.nan, 7.0], [np.nan, np.nan, np.nan]])
+    Z, covariance = model.transform({"x": rows}, return_cov=True)
+    np.testing.assert_array_equal(Z[0], Z[1])
+    np.testing.assert_array_equal(covariance[0], covariance[1])
+
+
+def test_mixtures_take_holes_if_all_their_parts_do(rng):
+    x = rng.standard_normal((20, 3))
+    x[0, 1] = np.nan
+    mixture = kofa.Mixture([kofa.Linear(), Custom(lambda A, B: A @ B.T)], weights=[1.0, 1.0])
+    with pytest.raises(kofa.DataError, match="column 1: the Mixture kernel cannot take missing"):
+        kofa.FactorModel({"x": kofa.Real(kernel=mixture)}, 2).fit({"x": x})
+
+
+@pytest.mark.parametrize("names", [None, list("abcdefghijklmnopqrst")])
+def test_precomputed_kernels_are_symmetric(rng, names):
     x = rng.standard_normal((20, 3))
     K = x @ x.T
     K[3, 5] += 1.0
-    with pytest.raises(kofa.DataError, match=r"View 'k'.*symmetric.*row 3, column 5"):
+    where = "between 3 and 5"
+    if names:
+        pd = pytest.importorskip("pandas")
+        K, where = pd.DataFrame(K, index=names, columns=names)[names[::-1]], "between 'd' and 'f'"
+    with pytest.raises(kofa.DataError, match=f"View 'k'.*symmetric.*{where}"):
         kofa.FactorModel({"k": kofa.Real(kernel="precomputed")}, 2).fit({"k": K})
 
 

@@ -96,3 +96,12 @@ def test_fair_cost_does_not_reward_a_small_noise(rng):
     objective, theta = problem(rng, holes=False)
     expected = objective.negative(theta)[0] - 0.5 * theta[-2:].sum()
     assert objective.fair_cost(theta) == pytest.approx(expected)
+
+
+def test_starts_are_tried_again_only_where_there_is_a_width(rng, monkeypatch):
+    """Of more columns than samples, a linear kernel finds hardly any similar to another."""
+    X, Y, calls = rng.standard_normal((30, 900)), rng.standard_normal((30, 1)), []
+    original = Objective.maximise
+    monkeypatch.setattr(Objective, "maximise", lambda *args: calls.append(1) or original(*args))
+    learn([kofa.Linear(), kofa.Linear()], [X, X], [X, X], apart(Y))
+    assert len(calls) == 1

@@ -229,6 +229,25 @@ def test_warnings_of_tasks_are_passed_on_and_figures_are_numbers(jobs, tmp_path)
     assert texts[2].startswith("toy jura: ours, fold 1 failed: ValueError('not a number: r2')")
 
 
+class Shy(UserWarning):
+    """Cannot be sent from one process to another."""
+
+    def __init__(self, *, text):
+        super().__init__(text)
+
+
+def warns_shyly():
+    warnings.warn(Shy(text="psst"), stacklevel=1)
+    return {"r2": 1.0}
+
+
+def test_warnings_that_cannot_be_sent_are_passed_on_as_text(tmp_path):
+    task = Task("toy", "jura", "ours", 0, warns_shyly)
+    with pytest.warns(UserWarning, match="psst"):
+        found = run([task, replace(task, fold=1)], Store(tmp_path), 2)
+    assert len(found) == 2
+
+
 def without_data():
     raise FileError("The data set 'jura' is nowhere")
 
@@ -253,7 +272,7 @@ def test_pictures_are_left_out_without_matplotlib(tmp_path, calls, monkeypatch):
     [
         ({}, ""),
         ({"quick": True}, "-quick"),
-        ({"sets": ("jura", "enb"), "as_published": True}, "-as-published-jura-enb"),
+        ({"sets": ("jura", "enb"), "as_published": True}, "-as-published-enb-jura"),
         ({"sets": ("jura",), "folds": 3, "quick": True}, "-jura-3-folds-quick"),
     ],
 )

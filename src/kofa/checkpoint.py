@@ -20,6 +20,7 @@ import numpy as np
 from kofa import archive, codec
 from kofa.errors import FileError
 from kofa.inference import Iteration, Journal, Run
+from kofa.replacing import clear
 
 _PAUSE = 10.0  # before the next writing, at least so many times what the last one took
 
@@ -33,8 +34,7 @@ class Checkpoint(Journal):
             raise FileError(f"{path}: the folder {self.path.parent} does not exist; create it.")
         if self.path.is_file() and not archive.looks_like_one(self.path):
             raise FileError(f"{path} is there and is no checkpoint; name another file.")
-        for unfinished in self.path.parent.glob(f".{self.path.name}.*.tmp"):  # of a killed fit
-            unfinished.unlink(missing_ok=True)
+        clear(self.path)
         self.prepared: Any = None
         self.after: Any = None  # the state of the random numbers after the preparation
         self.runs: list[Run] = []  # those that ended

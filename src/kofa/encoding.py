@@ -24,7 +24,7 @@ from kofa.observations import Observations
 from kofa.posterior import State
 from kofa.published import by_ard, by_reconstruction
 from kofa.scaling import Scaling
-from kofa.study import Study, check_missing, rows_seen
+from kofa.study import Study, check_missing
 from kofa.tables import Table
 from kofa.vectors import Vectors, pool, relevance_vectors
 
@@ -207,7 +207,7 @@ def with_reconstructed_relevance(
         assert isinstance(encoder, KernelMap)
         assert isinstance(encoder.kernel, Weighted)
         values = study.samples.spread(study.tables[name])[seen]
-        present = rows_seen(values)
+        present = encoder.scaling.seen(values)
         X = encoder.scaling.complete(values[present])
         target = state[list(fitted).index(name)].weights.predict(Z[present])
         kernel = by_reconstruction(encoder.kernel, X, encoder.V, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -24,7 +24,10 @@ _BLOCK = 2**20  # entries of a kernel that are computed at a time
 class Kernel:
     """k(x, v) for all rows of X and V, which have no holes: these are filled before."""
 
-    takes_missing: ClassVar[bool] = True  # whether a mean may stand for a missing value
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a mean may stand for a missing value."""
+        return True
 
     def __call__(self, X: Array, V: Array) -> Array:
         raise NotImplementedError
@@ -275,7 +278,9 @@ class Laplacian(Radial):
 class Precomputed(Kernel):
     """The data are the kernel: samples × samples in fit, new samples × fitted samples after."""
 
-    takes_missing: ClassVar[bool] = False
+    @property
+    def takes_missing(self) -> bool:
+        return False
 
     def __call__(self, X: Array, V: Array) -> Array:
         return X[:, V.astype(np.intp)]
@@ -288,8 +293,11 @@ class Precomputed(Kernel):
 class Custom(Kernel):
     """Any callable k(X, V)."""
 
-    takes_missing: ClassVar[bool] = False  # a mean may mean nothing to it
     function: Callable[[Array, Array], Any]
+
+    @property
+    def takes_missing(self) -> bool:
+        return False  # a mean may mean nothing to it
 
     def __call__(self, X: Array, V: Array) -> Array:
         return np.array(self.function(X, V), dtype=float)  # a copy: it is centred in place
@@ -317,6 +325,10 @@ class Mixture(Kernel):
         weights: Any = self.weights
         if isinstance(weights, Iterable) and not isinstance(weights, str):
             object.__setattr__(self, "weights", tuple(float(w) for w in weights))
+
+    @property
+    def takes_missing(self) -> bool:
+        return all(kernel.takes_missing for kernel in self.kernels)
 
     def __call__(self, X: Array, V: Array) -> Array:
         if isinstance(self.weights, str):

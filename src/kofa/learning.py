@@ -421,11 +421,10 @@ def learn(
     given = list(zip(kernels, inputs, landmarks, strict=True))
     objective = Objective([_first(*one) for one in given], outputs)
     with threads_for(float(len(outputs.Y)) ** 3):
-        theta = objective.maximise(
-            min(starts(objective), key=lambda start: objective.negative(start)[0]), _MAX_ITER
-        )
-        if objective.says_nothing(theta):
-            tried = [objective.maximise(start, _MAX_ITER) for start in starts(objective)]
+        first, *others = sorted(starts(objective), key=lambda start: objective.negative(start)[0])
+        theta = objective.maximise(first, _MAX_ITER)
+        if others and objective.says_nothing(theta):
+            tried = [theta, *(objective.maximise(start, _MAX_ITER) for start in others)]
             theta = min(tried, key=objective.fair_cost)
         if any(learns_relevance(kernel) for kernel in kernels):
             objective, theta = _with_relevance(objective, theta, kernels, max_iter)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -15,7 +16,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Until then, and if anything goes wrong, what was there before stays.
     """
-    part = path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}.tmp")
+    part = path.with_name(f"{_stem(path)}{secrets.token_hex(6)}.tmp")
     try:
         yield part
         with part.open("rb+") as file:
@@ -29,8 +30,19 @@ def replacing(path: Path) -> Iterator[Path]:
 def _sync_folder(folder: Path) -> None:
     """Make the new name outlive a power cut, where the system can."""
     if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def clear(path: Path) -> None:
+    """Remove what a process that was killed left beside `path`."""
+    for part in path.parent.glob(f"{glob.escape(_stem(path))}{'[0-9a-f]' * 12}.tmp"):
+        part.unlink(missing_ok=True)
+
+
+def _stem(path: Path) -> str:
+    return f".{path.name[:80]}."

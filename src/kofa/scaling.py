@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from kofa.linalg import Array
+from kofa.linalg import Array, BoolArray
 
 Unit = Literal["value", "log", "log1p"]
 _TRANSFORMS: dict[Unit, Callable[[Array], Array]] = {
@@ -65,14 +65,19 @@ class Scaling:
         encoded: Array = (_TRANSFORMS[self.unit](values) - self.centre) / self.spread
         return encoded
 
+    def seen(self, values: Array) -> BoolArray:
+        """Rows that have a value in a column that counts."""
+        counts = np.isfinite(self.spread)
+        return np.asarray((~np.isnan(values[:, counts] if counts.any() else values)).any(axis=1))
+
     def complete(self, values: Array) -> Array:
-        """Encoded, with the mean in fit for what is missing, but in rows that have nothing."""
+        """Encoded, with the mean in fit for what is missing; NaN in rows that have nothing."""
         encoded = self.encode(values)
         missing = np.isnan(encoded)
-        missing &= ~missing.all(axis=1, keepdims=True)
         if missing.any():
             typical = np.zeros_like(self.centre) if self.typical is None else self.typical
             encoded = np.where(missing, typical, encoded)
+            encoded[~self.seen(values)] = np.nan
         return encoded
 
     def decode(self, encoded: Array) -> Array:

@@ -116,7 +116,7 @@ class Study:
         """Which samples have an observed output."""
         labels = np.zeros(self.samples.n, dtype=bool)
         for name in self.outputs:
-            labels[self.samples.position[name]] |= rows_seen(self.tables[name].values)
+            labels[self.samples.position[name]] |= self.rows_seen(name)
         return labels
 
     def scaled(self, name: str) -> Array:
@@ -158,8 +158,13 @@ class Study:
 
     def _seen(self, name: str) -> BoolArray:
         seen = np.zeros(self.samples.n, dtype=bool)
-        seen[self.samples.position[name]] = rows_seen(self.tables[name].values)
+        seen[self.samples.position[name]] = self.rows_seen(name)
         return seen
+
+    def rows_seen(self, name: str) -> BoolArray:
+        """Rows of a view's table that tell something."""
+        values = self.tables[name].values
+        return self.scaling[name].seen(values) if name in self.kernels else rows_seen(values)
 
     def lesson(self, rows: IntArray) -> Lesson:
         """Inputs and targets of some samples, from which kernels can be learnt."""
@@ -264,13 +269,13 @@ def _in_order(table: Table) -> Table:
 def _check_kernel(table: Table) -> None:
     """Refuse what is not symmetric; warn of what is far from a kernel, such as distances."""
     K = table.values
-    apart = np.abs(K - K.T)
-    worst = int(np.argmax(np.nan_to_num(apart)))
-    i, j = divmod(worst, len(K)) if K.size else (0, 0)
-    if K.size and apart[i, j] > _ROUNDING * float(np.nanmax(np.abs(K))):
+    apart = np.nan_to_num(np.abs(K - K.T))
+    if apart.max(initial=0.0) > _ROUNDING * np.nan_to_num(np.abs(K)).max(initial=0.0):
+        i, j = divmod(int(np.argmax(apart)), len(K))
+        a, b = (i, j) if table.samples is None else (table.samples[i], table.samples[j])
         raise DataError(
-            f"View {table.name!r}: expected a symmetric precomputed kernel but row {i}, column {j} "
-            f"(from 0) is {K[i, j]:.6g} and row {j}, column {i} is {K[j, i]:.6g}."
+            f"View {table.name!r}: expected a symmetric precomputed kernel but it is {K[i, j]:.6g} "
+            f"between {a!r} and {b!r}, and {K[j, i]:.6g} the other way round."
         )
     there = np.flatnonzero(rows_seen(K))
     whole = there[np.isfinite(K[np.ix_(there, there)]).all(axis=0)]

@@ -212,10 +212,11 @@ def _is_list(data: Any) -> bool:
 
 def _check_named(name: str, index: Any) -> None:
     """A sample without a name would be matched with another without one."""
-    if index.nlevels == 1 and index.hasnans:
+    nameless = np.asarray(index.to_frame().isna().any(axis=1))
+    if nameless.any():
         raise DataError(
             f"View {name!r}: expected a name for every sample but number "
-            f"{int(np.argmax(index.isna()))} (from 0) has none; name it, or drop it."
+            f"{int(np.argmax(nameless))} (from 0) has none; name it, or drop it."
         )
 
 

@@ -15,7 +15,7 @@ from kofa.kernels import Kernel
 from kofa.lessons import Lessons, judged_by_outputs
 from kofa.linalg import Array, IntArray
 from kofa.selection import Candidates, Selection, by_evidence, by_residual
-from kofa.study import Study, check_missing, rows_seen
+from kofa.study import Study, check_missing
 from kofa.tables import Table
 
 AUTO_LANDMARKS = 2000
@@ -51,7 +51,7 @@ def pool(study: Study, name: str, kernel: Kernel, rng: np.random.Generator) -> I
     there are outputs only labelled samples qualify.
     """
     table, view = study.tables[name], study.views[name]
-    candidates = rows_seen(table.values)
+    candidates = study.rows_seen(name)
     if name not in study.outputs and study.has_output.any():
         candidates = candidates & study.has_output[study.samples.position[name]]
         if candidates.sum() < 2:

@@ -167,7 +167,6 @@ def _parsed(layout: Layout, wanted: Sequence[str]) -> Any:
                 na_values=reading.marks,
                 decimal=reading.decimal,
                 encoding=reading.encoding,
-                float_precision="round_trip",  # the number as written, to the last digit
                 skipinitialspace=layout.spaced,  # which slows the reader down
             )
         except UnicodeError:

@@ -94,7 +94,7 @@ def reproduce(
 
 def fetch(tasks: Iterable[Task], store: Store, data_dir: str | None) -> None:
     """See that the data are there before hours are spent, and before two tasks download them."""
-    for name in dict.fromkeys(task.dataset for task in tasks if not store.has(task)):
+    for name in dict.fromkeys(task.dataset for task in tasks if store.read(task) is None):
         load(name, data_dir)
 
 
@@ -128,10 +128,10 @@ def by_fold(results: Mapping[Task, Result]) -> str:
 def suffix(options: Options) -> str:
     """What keeps a quick run, or a part, from taking the place of the whole or of another part."""
     folds = f"{options.folds}-folds" if options.folds != FOLDS else ""
-    names = "\n".join(options.methods).encode()  # too long for the name of a file
+    names = "\n".join(sorted(set(options.methods))).encode()  # too long for the name of a file
     methods = f"methods-{hashlib.sha256(names).hexdigest()[:6]}" if names else ""
     how = "as-published" if options.as_published else ""
-    parts = (how, *options.sets, methods, folds, "quick" if options.quick else "")
+    parts = (how, *sorted(set(options.sets)), methods, folds, "quick" if options.quick else "")
     return "".join(f"-{part}" for part in parts if part)
 
 

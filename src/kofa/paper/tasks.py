@@ -129,15 +129,13 @@ class Store:
         self.origins: dict[Task, Origin] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
-    def has(self, task: Task) -> bool:
-        return (self.folder / task.file).exists()
-
     def read(self, task: Task) -> Result | None:
         """What the task gave, if it is there and whole."""
-        if not self.has(task):
+        path = self.folder / task.file
+        if not path.exists():
             return None
         try:
-            manifest, arrays = archive.read(self.folder / task.file, "result")
+            manifest, arrays = archive.read(path, "result")
             self.origins[task] = Origin(*manifest["origin"])
         except (FileError, KeyError):
             return None
@@ -172,10 +170,10 @@ def run(
     results = {task: result for task in tasks if (result := store.read(task)) is not None}
     missing = [task for task in tasks if task not in results]
     for task, given, told in _worked_out(missing, jobs):
-        for warning in told:  # of another process, which does not know what is to be shown
-            warnings.warn(warning, stacklevel=2)
-        if isinstance(given, Exception):
-            warnings.warn(f"{task.name} failed: {given!r}", stacklevel=2)
+        for kind, text in told:  # of another process, which does not know what is to be shown
+            warnings.warn(text, kind, stacklevel=2)
+        if isinstance(given, str):
+            warnings.warn(f"{task.name} failed: {given}", stacklevel=2)
             continue
         store.write(task, given)
         results[task] = given
@@ -184,7 +182,8 @@ def run(
     return {task: results[task] for task in tasks if task in results}
 
 
-Worked = tuple[Task, Result | Exception, list[Warning]]
+# What comes back from another process is plain: not every warning or error can be sent.
+Worked = tuple[Task, Result | str, list[tuple[type[Warning], str]]]
 
 
 def _worked_out(tasks: list[Task], jobs: int) -> Iterator[Worked]:
@@ -199,12 +198,17 @@ def _worked(task: Task) -> Worked:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("default")
         try:
-            given: Result | Exception = _sound(task.work())
+            given: Result | str = _sound(task.work())
         except (FileError, ImportError):
             raise
         except Exception as error:
-            given = error
-    return task, given, [w.message for w in told if isinstance(w.message, Warning)]
+            given = repr(error)
+    return task, given, [(_plain(w.category), str(w.message)) for w in told]
+
+
+def _plain(kind: type[Warning]) -> type[Warning]:
+    """The kind of Python's own that it belongs to, which can be made of a text alone."""
+    return next(one for one in kind.__mro__ if one.__module__ == "builtins")
 
 
 def _sound(result: Result) -> Result:
