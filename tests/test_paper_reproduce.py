@@ -289,6 +289,8 @@ def test_parts_of_other_methods_have_other_names():
 def test_what_was_found_in_our_run_is_said_of_the_whole_only():
     assert remarks("table2", Options()) == paper()["notes"]["table2"]
     assert remarks("table2", Options(folds=3)) == []
+    both = paper()["notes"]["table2"] + paper()["notes"]["table2-as-published"]
+    assert remarks("table2", Options(as_published=True)) == both
     assert "quick" in remarks("table2", Options(quick=True))[0]
 
 

@@ -43,4 +43,7 @@ def remarks(name: str, options: Options) -> list[str]:
             "A quick run: few folds, and few settings to choose from; in regression also few rows "
             "and iterations."
         ]
-    return [] if options.is_part else list(paper()["notes"].get(name, []))
+    if options.is_part:
+        return []
+    names = [name, f"{name}-as-published"] if options.as_published else [name]
+    return [note for key in names for note in paper()["notes"].get(key, [])]
