@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from kofa.errors import DataError, DeclarationError
-from kofa.linalg import Array, BoolArray, IntArray, centre
+from kofa.linalg import Array, IntArray, centre
 from kofa.scaling import Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
@@ -597,7 +597,7 @@ class KernelMap:
         out = np.empty((len(values), len(self.V)))
         for where in _row_blocks(len(values), len(self.V)):
             X = self.scaling.complete(values[where])
-            present = _present(X)
+            present = self.scaling.seen(values[where])
             if present.all():
                 out[where] = self.centre(self.evaluate(X))
             else:
@@ -609,9 +609,8 @@ class KernelMap:
 
     def self_similarity(self, values: Array) -> Array:
         """Centred k(x, x) of rows relative to its mean over the landmarks; NaN where not known."""
-        X, relative = self.scaling.complete(values), np.full(len(values), np.nan)
-        present = _present(X)
-        X = X[present]
+        present, relative = self.scaling.seen(values), np.full(len(values), np.nan)
+        X = self.scaling.complete(values[present])
         diagonal = self.kernel.diagonal(X)
         if diagonal is None or not self.mean_self > 0:
             return relative
@@ -622,11 +621,6 @@ class KernelMap:
             diagonal = diagonal - 2.0 * row + self.column_mean.mean()
         relative[present] = diagonal / self.mean_self
         return relative
-
-
-def _present(X: Array) -> BoolArray:
-    """Rows that have something."""
-    return np.asarray(~np.isnan(X).all(axis=1))
 
 
 def _row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -269,20 +269,23 @@ def _in_order(table: Table) -> Table:
 def _check_kernel(table: Table) -> None:
     """Refuse what is not symmetric; warn of what is far from a kernel, such as distances."""
     K = table.values
-    apart = np.nan_to_num(np.abs(K - K.T))
-    if apart.max(initial=0.0) > _ROUNDING * np.nan_to_num(np.abs(K)).max(initial=0.0):
-        i, j = divmod(int(np.argmax(apart)), len(K))
+    # Row by row: another array of this size may be too many.
+    apart = [float(np.fmax.reduce(np.abs(K[i] - K[:, i]), initial=0.0)) for i in range(len(K))]
+    size = max((float(np.fmax.reduce(np.abs(row), initial=0.0)) for row in K), default=0.0)
+    if max(apart, default=0.0) > _ROUNDING * size:
+        i = int(np.argmax(apart))
+        j = int(np.argmax(np.nan_to_num(np.abs(K[i] - K[:, i]))))
         a, b = (i, j) if table.samples is None else (table.samples[i], table.samples[j])
         raise DataError(
             f"View {table.name!r}: expected a symmetric precomputed kernel but it is {K[i, j]:.6g} "
             f"between {a!r} and {b!r}, and {K[j, i]:.6g} the other way round."
         )
     there = np.flatnonzero(rows_seen(K))
-    whole = there[np.isfinite(K[np.ix_(there, there)]).all(axis=0)]
-    some = whole[:: max(1, -(-len(whole) // _LOOKED_AT))]
-    if not len(some):
+    some = there[:: max(1, -(-len(there) // _LOOKED_AT))]
+    whole = some[np.isfinite(K[np.ix_(some, some)]).all(axis=0)]
+    if not len(whole):
         return
-    e = np.linalg.eigvalsh(centre(K[np.ix_(some, some)]))
+    e = np.linalg.eigvalsh(centre(K[np.ix_(whole, whole)]))
     if -e[e < 0].sum() > _NEGATIVE * e[e > 0].sum():
         warnings.warn(
             f"View {table.name!r}: the precomputed kernel is far from positive semidefinite; a "
