@@ -14,7 +14,8 @@ ORDER = [
     "kernels", "landmarks", "likelihoods", "views", "observations", "posterior", "updates",
     "rotation", "refinement", "calibration", "bound", "inference", "engine", "learning",
     "selection", "published", "study", "lessons", "vectors", "encoding", "prediction", "inspection",
-    "soundness", "codec", "checkpoint", "omics", "model", "estimators", "files", "paper", "cli",
+    "schema", "soundness", "codec", "checkpoint", "omics", "model", "estimators", "files", "paper",
+    "cli",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
-from typing import Any, get_origin
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,26 +24,15 @@ from kofa import archive, dtypes
 from kofa.archive import require
 from kofa.encoding import FittedView
 from kofa.errors import DeclarationError, FileError
-from kofa.inference import Iteration, Role, Run, Settings
+from kofa.inference import Iteration, Run
 from kofa.kernels import KernelMap, Mixture, as_kernels
-from kofa.likelihoods import Bernoulli, Gaussian, LogNormal, Multinomial, Poisson
-from kofa.linalg import Array, Groups
-from kofa.posterior import Gamma, Known, ViewPosterior, Weights
-from kofa.scaling import Scaling
-from kofa.soundness import KERNELS, check_model, fits, hints, is_name, most_room
-from kofa.vectors import Vectors
-from kofa.views import Binary, Categorical, Count, Positive, Real, View
+from kofa.linalg import Array
+from kofa.schema import KERNELS, LIKELIHOODS, PARAMETERS, SCHEMA, is_name, list_of, reals, text
+from kofa.soundness import check_model, most_room
+from kofa.views import View
 
-_LIKELIHOODS = (Gaussian, LogNormal, Bernoulli, Multinomial, Poisson)
-_CLASSES: dict[str, type[Any]] = {
-    each.__name__: each
-    for each in (
-        *KERNELS, *_LIKELIHOODS, KernelMap, Scaling, Real, Positive, Binary, Categorical, Count,
-        FittedView, Role, Vectors, Groups, Gamma, Known, Weights, ViewPosterior, Iteration, Run,
-        Settings,
-    )
-}  # fmt: skip
-_TYPES: dict[str, type[Any]] = {t.__name__: t for t in (*KERNELS, *_LIKELIHOODS, bool, int)}
+_CLASSES = {each.__name__: each for each in SCHEMA}
+_TYPES: dict[str, type[Any]] = {t.__name__: t for t in (*KERNELS, *LIKELIHOODS, bool, int)}
 _PARTS = {"parameters", "views", "posterior", "converged", "path"}  # of a model
 # A model is checked part by part when it is read. Where a fit stands would not show what is wrong
 # with it before the fit goes on, so that a file of it is taken only as it was written.
@@ -127,7 +116,7 @@ class _Packer:
             return {"dict": self._dict(value)}
         if isinstance(value, np.ndarray):
             return self._array(value)
-        if type(value) in _CLASSES.values():
+        if type(value) in SCHEMA:
             return {type(value).__name__: self._fields(value)}
         return self._other(value)
 
@@ -344,17 +333,16 @@ def _type(name: Any) -> Any:
 
 
 def _instance(cls: Any, given: dict[str, Any]) -> Any:
-    """An object whose fields are what its class says they are."""
-    known = {f.name: f for f in fields(cls) if f.init}
+    """An object whose fields are what the schema says they are."""
+    known = SCHEMA[cls]
     for name, value in given.items():
         require(name in known, f"a {cls.__name__} has no {name!r:.60}")
-        hint = hints(cls)[name]
-        if get_origin(hint) is np.ndarray and isinstance(value, float):
+        if known[name] is reals and isinstance(value, float):
             given[name] = value = np.float64(value)  # a number where an array could stand
-        require(fits(value, hint), f"the {name} of a {cls.__name__} is of no such kind")
-    for name, field in known.items():
-        optional = field.default is not MISSING or field.default_factory is not MISSING
-        require(name in given or optional, f"a {cls.__name__} lacks its {name}")
+        require(known[name](value), f"the {name} of a {cls.__name__} is of no such kind")
+    for field in fields(cls):
+        needed = field.default is MISSING and field.default_factory is MISSING
+        require(field.name in given or not needed, f"a {cls.__name__} lacks its {field.name}")
     return cls(**given)
 
 
@@ -375,24 +363,21 @@ def check_savable(views: Mapping[str, FittedView]) -> None:
 
 
 def parts_of_model(
-    held: Any, constructor: Callable[..., Any]
+    held: Any,
 ) -> tuple[dict[str, Any], dict[str, FittedView], Run]:
     """Parameters, views and run of a saved model, checked one by one and all together."""
     require(isinstance(held, dict) and set(held) == _PARTS, "parts of the model are missing")
-    _check_parameters(held["parameters"], constructor)
+    _check_parameters(held["parameters"])
     check_model(held["views"], held["posterior"])
     return held["parameters"], held["views"], _run(held)
 
 
-def _check_parameters(given: Any, constructor: Callable[..., Any]) -> None:
-    """Raise unless the constructor could have got them."""
-    known = hints(constructor)
+def _check_parameters(given: Any) -> None:
+    """Raise unless the constructor of a model could have got them."""
     require(isinstance(given, dict), "its parameters are missing")
     for name, value in given.items():
-        require(name in known, f"there is no parameter {name!r:.60}")
-        require(fits(value, known[name]), f"the parameter {name} is of no such kind")
-    seed = given.get("random_state")
-    require(seed is None or type(seed) is int, "its random state is no seed")
+        require(name in PARAMETERS, f"there is no parameter {name!r:.60}")
+        require(PARAMETERS[name](value), f"the parameter {name} is of no such kind")
     for name, view in (given.get("views") or {}).items():
         require(isinstance(view, View), f"the view {name!r:.60} is none")
         kernels = {} if view.kernel is None else as_kernels(view.kernel, name)
@@ -409,7 +394,7 @@ def _run(held: dict[str, Any]) -> Run:
     path, state = held["path"], held["posterior"]
     require(isinstance(path, dict) and set(path) == {"terms", "values"}, "it has no bound")
     names, values = path["terms"], path["values"]
-    require(fits(names, list[str]) and fits(values, Array), "its bound is none")
+    require(list_of(text)(names) and reals(values), "its bound is none")
     require(np.ndim(values) == 2 and len(values) > 0, "its bound has no values")
     require(values.shape[1] == 1 + len(names), "its bound has not one value for each term")
     require(isinstance(held["converged"], bool), "it does not say whether it converged")

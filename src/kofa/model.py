@@ -639,7 +639,7 @@ def load(path: str | PathLike[str]) -> FactorModel:
     """
     held = codec.read(path, "model")
     with codec.naming(path):
-        parameters, fitted, run = codec.parts_of_model(held, FactorModel.__init__)
+        parameters, fitted, run = codec.parts_of_model(held)
         model = FactorModel(**parameters)
         model._declared(fitted)
     model._remember(fitted, run)

@@ -1,17 +1,13 @@
-"""Whether values from a file are what they should be, and fit together.
+"""Whether the parts of a model that was read from a file fit together.
 
-A file may be edited such that each part is what it should be by itself. So values are compared
-with the annotations of the fields they go to, and the parts of a model with each other.
+A file may be edited such that each part is what it should be by itself.
 """
 
 from __future__ import annotations
 
 import math
-import types
-import typing
-from collections.abc import Hashable, Mapping, Sequence
-from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +16,8 @@ from kofa.dtypes import with_pandas
 from kofa.encoding import FittedView
 from kofa.errors import DeclarationError, FileError
 from kofa.kernels import (
-    RBF,
     KernelMap,
-    Laplacian,
-    Linear,
     Mixture,
-    Polynomial,
     Precomputed,
     Radial,
     Weighted,
@@ -35,67 +27,11 @@ from kofa.kernels import (
 from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, Multinomial, Poisson
 from kofa.posterior import Gamma, Known, ViewPosterior
 from kofa.scaling import Scaling
+from kofa.schema import KERNELS, an, dict_of, tuple_of
 from kofa.vectors import Vectors
 
-KERNELS = (RBF, Linear, Polynomial, Laplacian, Precomputed, Mixture)  # that a file can hold
 _LARGEST_PRECISION = 1e14
 _LONGEST_WORD = 1024  # letters for which a type of labels makes room, unless a label has more
-
-# ---------------------------------------------------------------- values and annotations
-
-
-@cache
-def hints(annotated: Any) -> dict[str, Any]:
-    return typing.get_type_hints(annotated)
-
-
-def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is what an annotation says."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return True
-    if origin in (Union, types.UnionType):
-        return any(fits(value, argument) for argument in arguments)
-    if origin is Literal:
-        return any(type(value) is type(a) and value == a for a in arguments)
-    if origin is np.ndarray:
-        return isinstance(value, np.ndarray | np.float64) and value.dtype == _dtype_of(hint)
-    if origin is type:
-        return isinstance(value, type) and issubclass(value, arguments[0])
-    if origin in (tuple, list, Sequence):
-        kinds = (list, tuple) if origin is Sequence else origin
-        return isinstance(value, kinds) and all(fits(item, arguments[0]) for item in value)
-    if origin in (dict, Mapping):
-        return isinstance(value, dict) and all(fits(item, arguments[1]) for item in value.values())
-    return origin is None and _is_plain(value, hint)
-
-
-def _dtype_of(hint: Any) -> np.dtype[Any]:
-    """The dtype in an annotation such as NDArray[np.float64]."""
-    (scalar,) = get_args(get_args(hint)[1])
-    dtype: np.dtype[Any] = np.dtype(scalar)
-    return dtype
-
-
-def _is_plain(value: Any, hint: Any) -> bool:
-    if isinstance(value, bool):
-        return hint in (bool, Hashable)
-    if hint is float:
-        return isinstance(value, int | float)
-    if hint is int:  # a whole number, however it was written
-        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if hint is Hashable:
-        return is_name(value)
-    return isinstance(value, hint)
-
-
-def is_name(value: Any) -> bool:
-    """Whether a value can be the name of a column or a label."""
-    if isinstance(value, tuple):
-        return all(is_name(item) for item in value)
-    plain = value is None or isinstance(value, bool | int | float | str)
-    return plain or type(value).__name__ == "Timestamp"
-
 
 # ---------------------------------------------------------------- a model as a whole
 
@@ -106,7 +42,7 @@ def check_model(views: Any, state: Any) -> None:
     All sizes are compared, all indices checked, and what must be positive, or finite, must be so.
     """
     require(
-        fits(views, dict[str, FittedView]) and fits(state, tuple[ViewPosterior, ...]),
+        dict_of(an(FittedView))(views) and tuple_of(an(ViewPosterior))(state),
         "its views are missing",
     )
     require(0 < len(views) == len(state), "it has not one posterior for each view")
