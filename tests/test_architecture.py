@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import kofa
 
 ORDER = [
@@ -20,24 +22,75 @@ ORDER = [
 SOURCE = Path(kofa.__file__).parent
 
 
-def imports_of(path):
+def place_of(path, source):
+    """The module or sub-package of the package that a file belongs to."""
+    return path.relative_to(source).parts[0].removesuffix(".py")
+
+
+def named_imports(path, source):
+    """Every module that a file imports, and every name that it may import as a module."""
+    folder = ["kofa", *path.relative_to(source).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kofa"):
-            inside = node.module.split(".")[1:]
-            yield from inside[:1] or [alias.name for alias in node.names]
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            here = folder[: len(folder) + 1 - node.level] if node.level else []
+            module = ".".join([*here, *filter(None, [node.module])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def imports_of(path, source=SOURCE):
+    """Modules and sub-packages of the package that a file imports, however it does."""
+    inside = [name.split(".") for name in named_imports(path, source)]
+    # `import kofa` alone can reach everything: it counts as a module of that name.
+    return {parts[1] if parts[1:] else "kofa" for parts in inside if parts[0] == "kofa"}
+
+
+def wrong_imports(source):
+    for path in sorted(source.rglob("*.py")):
+        name = place_of(path, source)
+        if name != "__init__":
+            above = {*ORDER[: ORDER.index(name)], name, "__version__"}
+            yield from (f"{name}: {other}" for other in sorted(imports_of(path, source) - above))
+
+
+def prints(source):
+    """Every place that calls print, or hands it on."""
+    for path in sorted(source.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Name) and node.id == "print":
+                yield f"{path.relative_to(source).as_posix()}:{node.lineno}"
 
 
 def test_every_module_has_its_place():
-    found = [p.stem for p in SOURCE.glob("*.py")] + [p.parent.name for p in SOURCE.glob("*/*.py")]
-    assert sorted(set(found)) == sorted([*ORDER, "__init__"])
+    found = {place_of(path, SOURCE) for path in SOURCE.rglob("*.py")}
+    assert sorted(found) == sorted([*ORDER, "__init__"])
 
 
 def test_modules_import_only_from_those_above():
-    for place, name in enumerate(ORDER):
-        inside = [SOURCE / f"{name}.py"], list((SOURCE / name).glob("*.py"))
-        for path in inside[(SOURCE / name).is_dir()]:
-            below = set(imports_of(path)) - set(ORDER[:place]) - {name, "__version__"}
-            assert not below, f"{path.stem} imports {below}"
+    assert list(wrong_imports(SOURCE)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        ("import kofa.cli", "cli"),
+        ("import kofa.cli.app as app", "cli"),
+        ("import numpy, kofa.cli", "cli"),
+        ("import kofa", "kofa"),
+        ("from kofa import cli", "cli"),
+        ("from kofa import FactorModel", "FactorModel"),
+        ("from kofa.cli import app", "cli"),
+        ("from ... import cli", "cli"),
+        ("from ...cli import app", "cli"),
+        ("def late():\n    import kofa.cli", "cli"),
+    ],
+)
+def test_imports_are_seen_in_every_form(tmp_path, line, seen):
+    path = tmp_path / "files" / "deep" / "text.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"import os\nfrom kofa.errors import DataError\nfrom . import near\n{line}\n")
+    assert list(wrong_imports(tmp_path)) == [f"files: {seen}"]
 
 
 def test_import_loads_no_extras():
@@ -54,6 +107,12 @@ print(sorted(extras & (set(sys.modules) - before)))
 
 
 def test_library_never_prints():
-    for path in SOURCE.glob("*.py"):
-        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
-        assert not [c for c in calls if getattr(c.func, "id", "") == "print"], path
+    assert list(prints(SOURCE)) == []
+
+
+@pytest.mark.parametrize("line", ["print(1)", "say = [1]\nlist(map(print, say))"])
+def test_printing_is_seen_in_sub_packages(tmp_path, line):
+    path = tmp_path / "files" / "deep" / "text.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(line)
+    assert list(prints(tmp_path)) == [f"files/deep/text.py:{len(line.splitlines())}"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import kofa
 from conftest import KINDS, mixed, two_views
@@ -404,3 +409,65 @@ def test_all_errors_are_one_family():
     assert issubclass(DataError, kofa.KofaError)
     assert issubclass(DeclarationError, kofa.KofaError)
     assert issubclass(DataError, ValueError)
+
+
+# ---------------------------------------------------------------- warnings
+
+
+NOISE = np.random.default_rng(0).standard_normal((40, 4))
+FORTY = {"x": NOISE[:, 1:], "y": NOISE[:, :1]}
+OFF = kofa.RBF(3.0, relevance="learn", sparsity=1e6)
+TWO_STEPS = kofa.KernelFactorRegressor("linear", max_iter=2)
+
+
+def fit_on(kernel, data, **options):
+    views = {"x": kofa.Real(kernel=kernel, **options), "y": kofa.Real()}
+    kofa.FactorModel(views, outputs=["y"]).fit(data)
+
+
+WARNINGS = {
+    "fit": (lambda: kofa.FactorModel(max_iter=2).fit(FORTY), "still growing"),
+    "fit_transform": (lambda: kofa.FactorModel(max_iter=2).fit_transform(FORTY), "still growing"),
+    "estimator": (lambda: TWO_STEPS.fit(FORTY["x"], NOISE[:, 0]), "still growing"),
+    "fit_transform of an estimator": (
+        lambda: kofa.KernelFactorAnalysis(max_iter=2).fit_transform(NOISE), "still growing",
+    ),
+    "pipeline": (
+        lambda: make_pipeline(StandardScaler(), TWO_STEPS).fit(FORTY["x"], NOISE[:, 0]), "growing",
+    ),
+    "cross-validation": (
+        lambda: cross_val_score(TWO_STEPS, FORTY["x"], NOISE[:, 0], cv=2), "still growing",
+    ),
+    "search": (
+        lambda: GridSearchCV(TWO_STEPS, {"sparse": [False]}, cv=2).fit(FORTY["x"], NOISE[:, 0]),
+        "still growing",
+    ),
+    "empty column": (
+        lambda: kofa.KernelFactorAnalysis().fit(np.insert(NOISE, 1, np.nan, axis=1)), "Left out",
+    ),
+    "distances": (
+        lambda: kofa.FactorModel({"x": kofa.Real(kernel="precomputed")}, 2).fit(
+            {"x": np.abs(NOISE[:, :1] - NOISE[:, 0])}
+        ),
+        "far from positive",
+    ),
+    "features switched off": (lambda: fit_on(OFF, FORTY), "no feature tells anything"),
+    "samples switched off": (
+        lambda: fit_on(kofa.RBF(3.0), FORTY | {"x": np.ones((40, 1))}, sparse=True),
+        "no sample's kernel tells anything",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("act", "message"), WARNINGS.values(), ids=WARNINGS)
+def test_warnings_point_at_the_line_of_the_user(act, message):
+    with pytest.warns(UserWarning, match=message) as caught:
+        act()
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_the_library_warns_in_one_place():
+    """Other places would have to count the lines between themselves and the user."""
+    source = Path(kofa.__file__).parent
+    calls = [p.name for p in source.rglob("*.py") if "warnings.warn(" in p.read_text("utf-8")]
+    assert calls == ["errors.py"]

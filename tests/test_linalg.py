@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController, threadpool_info
 
-from kofa.linalg import Groups, inverse_and_logdet, pack, pack_outer, unpack
+import kofa
+from conftest import two_views
+from kofa.linalg import Groups, inverse_and_logdet, pack, pack_outer, threads_for, unpack
 
 
 def test_pack_and_unpack_are_inverse(rng):
@@ -58,3 +64,78 @@ def test_by_pattern_shares_where_it_pays():
     two[3:, 0] = False
     assert Groups.by_pattern(two).size == 2
     assert Groups.by_pattern(np.eye(5, dtype=bool)).alone
+
+
+# ---------------------------------------------------------------- threads
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two_threads():
+    """BLAS with two threads, whatever the machine has; no thread keeps the right to set them."""
+    pools = [p for p in ThreadpoolController().lib_controllers if p.user_api == "blas"]
+    before = [pool.num_threads for pool in pools]
+
+    def set_all(numbers):
+        for pool, n in zip(pools, numbers, strict=True):
+            pool.set_num_threads(n)
+            getattr(pool, "clear_controlling_thread", lambda: None)()
+
+    set_all([2] * len(pools))
+    if blas_threads() != {2}:
+        pytest.skip("this BLAS cannot have two threads")
+    yield
+    set_all(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_small_work_has_one_thread_and_large_work_all():
+    with threads_for(1.0), threads_for(1.0):
+        assert blas_threads() == {1}
+        with threads_for(1e12):
+            assert blas_threads() == {1}
+    with threads_for(1e12):
+        assert blas_threads() == {2}
+    with pytest.raises(ZeroDivisionError), threads_for(1.0):
+        1 / 0  # noqa: B018
+    assert blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_threads_come_back_when_work_overlaps():
+    one, other = threads_for(1.0), threads_for(1.0)
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert blas_threads() == {1}  # the other is still at work
+    other.__exit__(None, None, None)
+    assert blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_threads_come_back_after_fits_at_once(rng):
+    data = two_views(rng)
+    inside, done = [Event() for _ in range(3)], [Event() for _ in range(3)]
+    seen = []
+
+    def fit(k):
+        """Enter after the fit before, and leave after it; all are inside at the same time."""
+
+        def callback(_):
+            inside[k].set()
+            assert all(event.wait(60) for event in inside)
+            assert k == 0 or done[k - 1].wait(60)
+            seen.append(blas_threads())
+            return True
+
+        assert k == 0 or inside[k - 1].wait(60)
+        kofa.FactorModel(callback=callback).fit(data)
+        done[k].set()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(fit, range(3)))
+    assert seen == [{1}] * 3
+    assert blas_threads() == {2}

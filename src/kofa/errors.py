@@ -1,6 +1,13 @@
-"""What kofa raises when the data or the declaration cannot be used."""
+"""What kofa raises when the data or the declaration cannot be used, and how it warns."""
 
 from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+
+# Packages that may stand between a user's line and a warning: this one, and those that call it.
+_BETWEEN = ("kofa", "sklearn", "joblib", "contextlib")
 
 
 class KofaError(Exception):
@@ -17,3 +24,16 @@ class DeclarationError(KofaError, ValueError):
 
 class FileError(KofaError, ValueError):
     """A file cannot be read or written."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and point at the line of the user's own code that led here."""
+    level, frame = 1, sys._getframe()
+    while _is_between(frame) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_between(frame: FrameType) -> bool:
+    module = str(frame.f_globals.get("__name__"))
+    return module.partition(".")[0] in _BETWEEN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
@@ -19,7 +18,7 @@ from sklearn.base import (
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from kofa.errors import DataError, DeclarationError
+from kofa.errors import DataError, DeclarationError, warn
 from kofa.inference import Iteration
 from kofa.kernels import Precomputed
 from kofa.linalg import Array, IntArray
@@ -139,9 +138,7 @@ class _KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         lost = [column_label(self._feature_names, j) for j in used[empty[used]].tolist()]
         if lost:
             shown = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
-            warnings.warn(
-                f"Left out, because all values are missing in fit: {shown} of X.", stacklevel=4
-            )
+            warn(f"Left out, because all values are missing in fit: {shown} of X.")
         kept = {view: where[~empty[where]] for view, where in columns.items()}
         return {view: where for view, where in kept.items() if len(where)}
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kofa.errors import DataError, DeclarationError
+from kofa.errors import DataError, DeclarationError, warn
 from kofa.kernels import (
     Kernel,
     Linear,
@@ -100,11 +99,9 @@ def _without_relevance(kernel: Kernel) -> Kernel:
 def _warn_if_off(name: str, kernel: Kernel) -> None:
     mine = [k.relevance for _, k in components(kernel) if isinstance(k, Weighted)]
     if mine and not any(given is None or any(given) for given in mine):
-        warnings.warn(
+        warn(
             f"View {name!r}: no feature tells anything about the outputs, so all are switched "
-            f"off and the view predicts nothing. Lower its sparsity, or leave the view out.",
-            UserWarning,
-            stacklevel=6,
+            f"off and the view predicts nothing. Lower its sparsity, or leave the view out."
         )
 
 

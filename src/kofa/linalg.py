@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,48 @@ def _thread_controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+_LOCK = Lock()
+_INSIDE: list[dict[Any, int]] = []  # what each piece of small work lowered, to be restored
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """BLAS on one thread, and afterwards on as many as there were.
+
+    The number mostly belongs to the whole process: who lowered it, but is not the last to leave,
+    hands over to another one inside. Otherwise that one would restore what it had found, one.
+    """
+    with _LOCK:
+        lowered = {pool: n for pool in _blas_pools() if (n := pool.num_threads) > 1}
+        for pool in lowered:
+            _set_threads(pool, 1)
+        _INSIDE.append(lowered)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _INSIDE[:] = [other for other in _INSIDE if other is not lowered]
+            for pool, n in lowered.items():
+                own = getattr(pool, "threading_layer", None) == "openmp"  # a number by thread
+                if _INSIDE and not own:
+                    _INSIDE[-1][pool] = n
+                else:
+                    _set_threads(pool, n)
+
+
+def _blas_pools() -> list[Any]:
+    return [pool for pool in _thread_controller().lib_controllers if pool.user_api == "blas"]
+
+
+def _set_threads(pool: Any, n: int) -> None:
+    pool.set_num_threads(n)
+    # From threadpoolctl 3.8 on, only the thread that set a number may change it, until it lets go.
+    getattr(pool, "clear_controlling_thread", lambda: None)()
+
+
 def threads_for(multiplications: float) -> AbstractContextManager[object]:
     """One BLAS thread for small work: with more, tiny products can take ten times as long."""
-    if multiplications > _WORTH_THREADS:
-        return nullcontext()
-    context: AbstractContextManager[object] = _thread_controller().limit(limits=1, user_api="blas")
-    return context
+    return nullcontext() if multiplications > _WORTH_THREADS else _one_thread()
 
 
 @lru_cache(maxsize=64)

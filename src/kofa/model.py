@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +26,7 @@ from kofa.encoding import (
     with_reconstructed_relevance,
 )
 from kofa.engine import InMemory
-from kofa.errors import DataError, DeclarationError
+from kofa.errors import DataError, DeclarationError, warn
 from kofa.inference import Callback, Iteration, Journal, Progress, Role, Settings
 from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
@@ -295,12 +294,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _warn_unless_converged(self, run: inference.Run) -> None:
         if not (run.converged or run.stopped):
             growth = float(np.diff(self.lower_bounds_[-2:]).sum())
-            warnings.warn(
+            warn(
                 f"The bound was still growing (by {growth:.3g} in the last iteration) after "
                 f"max_iter={self.max_iter} iterations. Increase max_iter, or tol if the factors "
                 f"no longer change.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     # ------------------------------------------------------------ use

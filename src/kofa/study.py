@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.errors import DataError, DeclarationError
+from kofa.errors import DataError, DeclarationError, warn
 from kofa.inference import Role
 from kofa.kernels import (
     Kernel,
@@ -287,11 +286,9 @@ def _check_kernel(table: Table) -> None:
         return
     e = np.linalg.eigvalsh(centre(K[np.ix_(whole, whole)]))
     if -e[e < 0].sum() > _NEGATIVE * e[e > 0].sum():
-        warnings.warn(
+        warn(
             f"View {table.name!r}: the precomputed kernel is far from positive semidefinite; a "
-            f"matrix of distances D has to become similarities first, such as exp(-D / median).",
-            UserWarning,
-            stacklevel=2,
+            f"matrix of distances D has to become similarities first, such as exp(-D / median)."
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kofa import landmarks
-from kofa.errors import DataError
+from kofa.errors import DataError, warn
 from kofa.kernels import Kernel
 from kofa.lessons import Lessons, judged_by_outputs
 from kofa.linalg import Array, IntArray
@@ -115,11 +114,9 @@ def _judged(
     selections = by_evidence(candidates, Y, lessons.noise, noises, base)
     for source, selection in zip(of_source, selections, strict=True):
         if not selection.pays:
-            warnings.warn(
+            warn(
                 f"View {source!r}: no sample's kernel tells anything about the outputs, so all are "
-                f"switched off and the view predicts nothing. Leave it out, or try another kernel.",
-                UserWarning,
-                stacklevel=7,
+                f"switched off and the view predicts nothing. Leave it out, or try another kernel."
             )
     return {
         name: Vectors.of(study.tables[name], place, selection)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import logging
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from kofa.datasets import store
 from kofa.datasets.download import DownloadError, fetch
 from kofa.datasets.formats import Arrays
 from kofa.datasets.table import Entry, Source, entries
-from kofa.errors import DeclarationError, FileError
+from kofa.errors import DeclarationError, FileError, warn
 
 __all__ = ["Dataset", "DownloadError", "load", "names"]
 
@@ -218,10 +217,9 @@ def _keep(path: Path, arrays: Arrays) -> None:
     try:
         store.write(path, arrays)
     except OSError as error:
-        warnings.warn(
+        warn(
             f"The download cannot be kept in {path.parent}: {error}. Name another folder in "
-            f"KOFA_CACHE.",
-            stacklevel=4,
+            f"KOFA_CACHE."
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kofa.errors import DeclarationError
+from kofa.errors import DeclarationError, warn
 from kofa.files.writing import write_text
 from kofa.paper import faces, mkl, oil, reconstruction, regression, sparse
 from kofa.paper.data import load
@@ -77,12 +76,12 @@ def reproduce(
     """Work out what is not in the folder's cache yet; write tables and pictures; their paths."""
     store, written = Store(folder / "cache"), []
     if find_spec("matplotlib") is None:
-        warnings.warn("Pictures are left out. For them: pip install kofa[plot].", stacklevel=2)
+        warn("Pictures are left out. For them: pip install kofa[plot].")
     wanted = [(e, [t for t in e.tasks(options) if options.wants(t)]) for e in experiments]
     fetch([task for _, tasks in wanted for task in tasks], store, options.data_dir)
     if idle := [experiment.name for experiment, tasks in wanted if not tasks]:
         told = ", ".join(idle)
-        warnings.warn(f"None of the sets and methods are in: {told}.", stacklevel=2)
+        warn(f"None of the sets and methods are in: {told}.")
     for experiment, tasks in wanted:
         if tasks:
             results = run(tasks, store, jobs, show)

@@ -23,7 +23,7 @@ import sklearn
 from joblib import Parallel, delayed, parallel_config
 
 from kofa import __version__, archive
-from kofa.errors import FileError
+from kofa.errors import FileError, warn
 from kofa.paper.data import paper
 
 FOLDS = int(paper()["protocol"]["folds"])
@@ -171,9 +171,9 @@ def run(
     missing = [task for task in tasks if task not in results]
     for task, given, told in _worked_out(missing, jobs):
         for kind, text in told:  # of another process, which does not know what is to be shown
-            warnings.warn(text, kind, stacklevel=2)
+            warn(text, kind)
         if isinstance(given, str):
-            warnings.warn(f"{task.name} failed: {given}", stacklevel=2)
+            warn(f"{task.name} failed: {given}")
             continue
         store.write(task, given)
         results[task] = given
