@@ -661,6 +661,23 @@ def test_quantiles_of_enormous_counts_end():
     assert np.isfinite(median).all()
 
 
+def test_quantiles_of_counts_are_counts_in_order_and_the_same_alone():
+    rng = np.random.default_rng(51)
+    z = rng.normal(size=(40, 1))
+    x = z @ rng.normal(size=(1, 3)) + 0.3 * rng.normal(size=(40, 3))
+    c = rng.poisson(np.exp(1.6 * z @ rng.normal(size=(1, 4)))).astype(float)
+    model = kofa.FactorModel({"x": kofa.Real(), "c": kofa.Count()}, tol=0.01)
+    model.fit({"x": x, "c": c})
+    p = [0.05, 0.5, 0.95]
+    together = np.array(model.predict_quantiles({"x": x}, "c", p))
+    alone = [model.predict_quantiles({"x": x[[i]]}, "c", p) for i in range(40)]
+    np.testing.assert_array_equal(together, np.concatenate(alone, axis=1))
+    assert (together >= 0).all()
+    assert (np.diff(together, axis=0) >= 0).all()
+    filled = model.impute({"x": x, "c": np.where(rng.random(c.shape) < 0.5, np.nan, c)})
+    assert (filled["c"] >= 0).all()
+
+
 def test_standard_deviations_of_enormous_values_do_not_overflow():
     x = np.random.default_rng(0).normal(size=(60, 2))
     y = 1e200 * x[:, :1]

@@ -345,6 +345,29 @@ def test_quantiles_of_counts_are_those_of_the_mixture(mean, variance, rate):
     assert likelihood.fill(*moments) == likelihood.quantile(*moments, 0.5)
 
 
+def test_quantiles_of_counts_side_by_side_are_those_of_each(rng):
+    """Some are found long before others, and none may move once it is."""
+    rate = np.array([0.05, 3.0, 500.0])
+    likelihood = Poisson(rate, 4 * rate)
+    mean, variance = rng.normal(0, 4, size=(20, 3)), rng.choice([1e-4, 0.1, 3.0, 40.0], (20, 3))
+    p = [1e-9, 0.05, 0.3, 0.5, 0.6, 0.95, 1 - 1e-9]
+    together = np.array([likelihood.quantile(mean, variance, one) for one in p])
+    assert (together >= 0).all()
+    assert (np.diff(together, axis=0) >= 0).all()
+    nodes = np.linspace(-9, 9, 2001)
+    weights = ss.norm.pdf(nodes) / ss.norm.pdf(nodes).sum()
+    for i, j in np.ndindex(mean.shape):
+        one = Poisson(rate[[j]], 4 * rate[[j]])
+        moments = mean[i, j].reshape(1, 1), variance[i, j].reshape(1, 1)
+        alone = np.array([one.quantile(*moments, q)[0, 0] for q in p])
+        np.testing.assert_array_equal(together[:, i, j], alone)
+        rates = rate[j] * np.logaddexp(0, mean[i, j] + np.sqrt(variance[i, j]) * nodes)
+        below = ss.poisson.cdf(alone[:, None], rates) @ weights
+        assert (below >= np.array(p) - 0.002).all()
+        below = ss.poisson.cdf(alone[:, None] - 1, rates) @ weights
+        assert (below < np.array(p) + 0.002).all()
+
+
 @pytest.fixture
 def dose(rng):
     """A table of positive numbers and, of new samples, mean and variance of its layer."""

@@ -394,3 +394,25 @@ def test_sample_missing_in_a_precomputed_kernel(rng):
     Z = model.fit_transform({"k": K, "y": data["y"]})
     assert np.isfinite(Z).all()
     assert len(model.views_["k"].encoder.V) == 59
+
+
+@pytest.mark.parametrize(("x", "y"), [("x", "kl_z"), ("kl_z", "y"), ("a]", "x[RBF]"), ("[", "]")])
+def test_names_of_views_do_not_steer_the_fit(rng, x, y, tmp_path):
+    points = rng.normal(size=(50, 3))
+    values = np.sin(points[:, :1]) + 0.1 * rng.normal(size=(50, 1))
+
+    def fit(x, y):
+        views = {x: kofa.Real(kernel="rbf"), y: kofa.Real()}
+        return kofa.FactorModel(views, outputs=[y]).fit({x: points, y: values})
+
+    plain, model = fit("plain", "other"), fit(x, y)
+    np.testing.assert_array_equal(model.lower_bounds_, plain.lower_bounds_)
+    model.save(tmp_path / "model.kofa")
+    loaded = kofa.load(tmp_path / "model.kofa")
+    assert list(loaded.lower_bound_terms_) == list(model.lower_bound_terms_)
+    for kind in ("likelihood", "entropy_bias", "kl_w", "kl_alpha", "kl_tau"):
+        for name, same in ((x, "plain"), (y, "other")):
+            np.testing.assert_array_equal(
+                loaded.lower_bound_terms_[f"{kind}[{name}]"],
+                plain.lower_bound_terms_[f"{kind}[{same}]"],
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,17 +46,35 @@ def kl_w(view: ViewPosterior) -> float:
     return float(0.5 * (prior_square - n_columns * n_factors - prior_logdet - q.logdet))
 
 
-def elbo(
-    state: State, stats: Statistics, views: Sequence[ViewStatistics], names: Sequence[str]
-) -> dict[str, float]:
-    """The terms of the bound; their sum is the bound."""
-    terms = {"kl_z": -kl_z(stats)}
-    for name, view, s in zip(names, state, views, strict=True):
-        terms[f"likelihood[{name}]"] = likelihood(view, s)
-        terms[f"entropy_bias[{name}]"] = entropy_bias(view.weights)
-        terms[f"kl_w[{name}]"] = -kl_w(view)
-        terms[f"kl_alpha[{name}]"] = -view.alpha.kl(view.alpha_prior)
-        terms[f"kl_tau[{name}]"] = -view.tau.kl(view.tau_prior)
-        if view.gamma is not None:
-            terms[f"kl_gamma[{name}]"] = -view.gamma.kl(view.gamma_prior)
-    return terms
+@dataclass(frozen=True)
+class Bound:
+    """The terms whose sum is the bound: one of z, and those of each view, in order."""
+
+    of_z: float
+    of_views: tuple[dict[str, float], ...]
+
+    @property
+    def total(self) -> float:
+        return sum([self.of_z, *(value for terms in self.of_views for value in terms.values())])
+
+    def named(self, names: Sequence[str]) -> dict[str, float]:
+        """As users see them: "kl_z", and such as "likelihood[x]" of view x."""
+        by_view = zip(names, self.of_views, strict=True)
+        of_views = {f"{term}[{n}]": value for n, terms in by_view for term, value in terms.items()}
+        return {"kl_z": self.of_z} | of_views
+
+
+def elbo(state: State, stats: Statistics, views: Sequence[ViewStatistics]) -> Bound:
+    """The bound, term by term."""
+    return Bound(-kl_z(stats), tuple(_of_view(v, s) for v, s in zip(state, views, strict=True)))
+
+
+def _of_view(view: ViewPosterior, s: ViewStatistics) -> dict[str, float]:
+    terms = {
+        "likelihood": likelihood(view, s),
+        "entropy_bias": entropy_bias(view.weights),
+        "kl_w": -kl_w(view),
+        "kl_alpha": -view.alpha.kl(view.alpha_prior),
+        "kl_tau": -view.tau.kl(view.tau_prior),
+    }
+    return terms if view.gamma is None else terms | {"kl_gamma": -view.gamma.kl(view.gamma_prior)}

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from kofa.bound import elbo
+from kofa.bound import Bound, elbo
 from kofa.likelihoods import Likelihood
 from kofa.linalg import Array, IntArray, solve_positive, threads_for
 from kofa.observations import Observations, Rows
@@ -302,12 +302,13 @@ def _iterate(
         look = REFINEMENT_PACE * n_iter
         state, stats = _refine(engine, refined, state, stats, views)
         views = centred(stats, engine.rows)
-    terms = elbo(state, stats, views, [role.name for role in roles])
+    bound = elbo(state, stats, views)
     keep = informative(state, stats.n_samples)
     pruned = len(keep) < len(stats.z_sum)
-    iteration = Iteration(n_iter, sum(terms.values()), terms, len(keep), pruned)
+    terms = bound.named([role.name for role in roles])
+    iteration = Iteration(n_iter, bound.total, terms, len(keep), pruned)
     stopped = bool(notify(iteration))
-    watched = _watched(terms, roles)
+    watched = _watched(bound, roles)
     slow = abs(watched - now.watched) <= settings.tol * stats.n_samples
     quiet = now.quiet + 1 if slow and not pruned else 0
     converged = quiet >= PATIENCE
@@ -332,22 +333,17 @@ def _refined(engine: Engine, roles: Sequence[Role]) -> list[int]:
     return [m for m, (role, view) in enumerate(pairs) if role.output and view.augmented]
 
 
-def _watched(terms: dict[str, float], roles: Sequence[Role]) -> float:
+def _watched(bound: Bound, roles: Sequence[Role]) -> float:
     """The part of the bound that has to stand still.
 
     Kernels that feed outputs have noise so small that their part grows for hundreds of
     iterations more, in directions too faint to matter; that of z follows it.
     """
-    held = [role.name for role in roles if role.kernelized and not role.output]
-    if not held or not any(role.output for role in roles):
-        return sum(terms.values())
-    aside = [*held, "kl_z"]
-    return sum(value for term, value in terms.items() if _view_of(term) not in aside)
-
-
-def _view_of(term: str) -> str:
-    """The name in "likelihood[name]"; a term of no view is its own."""
-    return term[term.find("[") + 1 : -1] if term.endswith("]") else term
+    free = [role.output or not role.kernelized for role in roles]
+    if all(free) or not any(role.output for role in roles):
+        return bound.total
+    watched = (terms for terms, counts in zip(bound.of_views, free, strict=True) if counts)
+    return sum(value for terms in watched for value in terms.values())
 
 
 def _refine(

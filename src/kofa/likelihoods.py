@@ -459,21 +459,30 @@ class Poisson(Likelihood):
         return quantile
 
     def _bisect(self, mean: Array, variance: Array, p: float) -> Array:
-        weights, rates = self._rates(mean, variance)
-        largest = rates.max(axis=-1)
+        largest = self._rates(mean, variance)[1].max(axis=-1)
         low = np.full(mean.shape, -1.0)  # P(t ≤ low) < p ≤ P(t ≤ high)
-        high = np.ceil(largest - ndtri(min(p, 1 - p)) * np.sqrt(largest) * 2.0 + 20.0)
-        # Whole numbers beyond 2^53 are further apart than one.
-        while (high - low > np.maximum(1.0, np.spacing(high))).any():
+        # The same for all p, so that all take the same way and none can overtake a larger one.
+        high = np.ceil(largest + _SURE * np.sqrt(largest) + 20.0)
+        while True:
+            # Whole numbers beyond 2^53 are further apart than one.
+            undecided = high - low > np.maximum(1.0, np.spacing(high))
+            if not undecided.any():
+                return np.asarray(high)
             middle = np.floor(0.5 * (low + high))
-            over_eta = pdtr(middle[..., None], rates) @ weights
-            over_gamma, width = self._below(middle, mean, np.sqrt(variance))
-            # P(t ≤ count) falls with η over some width; where that is short against the spread of
-            # η it is all but a step, and the other way round is smooth.
-            step = width < np.sqrt(variance)
-            enough = np.where(step, over_gamma, over_eta) >= p
-            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        return np.asarray(high)
+            enough = self._at_most(np.maximum(middle, 0.0), mean, variance) >= p
+            low = np.where(undecided & ~enough, middle, low)
+            high = np.where(undecided & enough, middle, high)
+
+    def _at_most(self, count: Array, mean: Array, variance: Array) -> Array:
+        """P(t ≤ count) with η integrated out.
+
+        Given η it falls with η over some width; where that is short against the spread of η it is
+        all but a step, and the other way round is smooth.
+        """
+        weights, rates = self._rates(mean, variance)
+        over_gamma, width = self._below(count, mean, np.sqrt(variance))
+        over_eta = pdtr(count[..., None], rates) @ weights
+        return np.where(width < np.sqrt(variance), over_gamma, over_eta)
 
     def _below(self, count: Array, mean: Array, sigma: Array) -> tuple[Array, Array]:
         """P(t ≤ count) = P(rate < G), G ~ Gamma(count + 1), integrated over G; the width in η.
@@ -481,7 +490,7 @@ class Poisson(Likelihood):
         Wilson & Hilferty: the cube root of a Gamma variable is all but normal.
         """
         nodes, log_weights = _gauss_hermite(_NODES)
-        a = np.maximum(count, 0.0)[..., None] + 1.0
+        a = count[..., None] + 1.0
         root = np.maximum(1.0 - 1.0 / (9.0 * a) + nodes / (3.0 * np.sqrt(a)), 1e-3)
         eta = _inverse_softplus(a * root**3 / self.rate[:, None])
         p = np.exp(log_weights)
@@ -502,6 +511,7 @@ class Poisson(Likelihood):
 
 _LOG_SOFTPLUS_BEND = 0.1671
 _TRIMS = 5
+_SURE = 18.0  # standard deviations of a Poisson count that none exceeds, with a margin
 
 
 def _softplus(eta: Array) -> tuple[Array, Array]:
