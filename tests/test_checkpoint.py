@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ import kofa
 from kofa import archive, codec
 from kofa.checkpoint import Checkpoint, fingerprint
 from kofa.errors import DeclarationError, FileError
+from kofa.kernels import Custom
 
 rng = np.random.default_rng(0)
 Z = rng.normal(size=(80, 3))
@@ -288,6 +291,150 @@ def test_other_files_are_not_written_over(tmp_path):
     with pytest.raises(FileError, match="no checkpoint; name another"):
         model.fit(data)
     assert table.read_text() == "sample,a\n1,2\n"
+    assert list(tmp_path.iterdir()) == [table]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_model_is_not_written_over(whole, resume, tmp_path):
+    path = tmp_path / "model.kofa"
+    model, data = model_of("two tables", checkpoint=path)
+    model_of("two tables")[0].fit(data).save(path)
+    if not whole:
+        path.write_bytes(path.read_bytes()[:-100])
+    before = path.read_bytes()
+    with pytest.raises(FileError, match="holds a model, not a checkpoint; name another"):
+        model.fit(data, resume=resume)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_written_over(tmp_path):
+    path = tmp_path / "c"
+    model, data = model_of("two tables", checkpoint=path)
+    model.fit(data)
+    path.write_bytes(path.read_bytes()[:-100])
+    assert_same(model.fit(data), model_of("two tables")[0].fit(data))
+
+
+# ---------------------------------------------------------------- what cannot be written
+
+
+def own_kernel(A, B):
+    return A @ B.T
+
+
+def never(_):
+    raise AssertionError("an iteration was made")
+
+
+@pytest.mark.parametrize("kernel", [own_kernel, kofa.Mixture([Custom(own_kernel), "linear"])])
+def test_own_kernels_are_refused_before_the_fit(kernel, tmp_path):
+    views = {"x": kofa.Real(kernel=kernel)}
+    model = kofa.FactorModel(views, checkpoint=tmp_path / "c", callback=never)
+    with pytest.raises(FileError, match=r"'x': a kernel of your own .*; fit without checkpoint"):
+        model.fit({"x": X})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_own_kinds_of_view_are_refused_before_the_fit(tmp_path):
+    class Own(kofa.likelihoods.Gaussian):
+        pass
+
+    class View(kofa.Real):
+        likelihood = Own
+
+    model = kofa.FactorModel({"x": View()}, checkpoint=tmp_path / "c", callback=never)
+    with pytest.raises(FileError, match=r"in 'x', kind is code, .*; fit without checkpoint"):
+        model.fit({"x": X})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_and_labels_of_other_types_are_refused_before_the_fit(tmp_path):
+    pd = pytest.importorskip("pandas")
+    days = np.array([date(2024, 1, 1), date(2024, 1, 2)], dtype=object)[np.arange(80) % 2]
+    periods = pd.period_range("2020", periods=80, freq="D")
+    cases = [
+        ({"x": kofa.Real(), "c": kofa.Categorical()}, {"x": X, "c": days}),
+        ({"x": kofa.Real()}, {"x": pd.DataFrame(X, columns=periods[:8])}),
+        ({"x": kofa.Real(kernel="rbf")}, {"x": pd.DataFrame(X, index=periods)}),  # of landmarks
+    ]
+    for views, data in cases:
+        model = kofa.FactorModel(views, checkpoint=tmp_path / "c", callback=never)
+        with pytest.raises(FileError, match=r"rename it to a string, or fit without checkpoint"):
+            model.fit(data)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_no_checkpoint_needs_do_not_matter(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, index=pd.period_range("2020", periods=80, freq="D"))
+    model = kofa.FactorModel(checkpoint=tmp_path / "c").fit({"x": frame})
+    assert (tmp_path / "c").exists()
+    assert model.converged_
+
+
+def test_a_folder_that_vanishes_is_warned_of_and_the_fit_goes_on(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+
+    def remove(iteration):
+        if iteration.n_iter == 3:
+            shutil.rmtree(folder)
+
+    options = {"checkpoint": folder / "c", "checkpoint_every": 0.0, "callback": remove}
+    model, data = model_of("two tables", **options)
+    with pytest.warns(UserWarning, match=r"cannot be written.*there is no folder") as seen:
+        model.fit(data)
+    assert len(seen) == 1
+    assert_same(model, model_of("two tables")[0].fit(data))
+
+
+def test_a_full_disk_is_warned_of_once_and_tried_again(tmp_path, monkeypatch):
+    write, tries = np.lib.format.write_array, []
+
+    def full(*args, **options):
+        tries.append(args)
+        if len(tries) <= 5:
+            raise OSError(28, "No space left on device")
+        write(*args, **options)
+
+    monkeypatch.setattr(np.lib.format, "write_array", full)
+    monkeypatch.setattr("kofa.checkpoint._RETRY", 0.0)
+    model, data = model_of("two tables", checkpoint=tmp_path / "c", checkpoint_every=0.0)
+    with pytest.warns(UserWarning, match=r"no space left on device\. The fit goes on") as seen:
+        model.fit(data)
+    assert len(seen) == 1
+    again, _ = model_of("two tables", checkpoint=tmp_path / "c", callback=never)
+    assert_same(again.fit(data, resume=True), model)
+
+
+# ---------------------------------------------------------------- two at once
+
+
+def test_a_checkpoint_is_for_one_fit_at_a_time(tmp_path):
+    path, errors = tmp_path / "c", []
+
+    def fit_again(iteration):
+        if iteration.n_iter == 4:
+            with pytest.raises(FileError, match="another fit that is running now; wait") as error:
+                model_of("two tables", checkpoint=path)[0].fit(data)
+            errors.append(error)
+
+    model, data = model_of("two tables", checkpoint=path, checkpoint_every=0.0, callback=fit_again)
+    model.fit(data)
+    assert len(errors) == 1
+    assert_same(model, model_of("two tables")[0].fit(data))
+    assert [found.name for found in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_fit_that_failed_frees_its_checkpoint(tmp_path):
+    model, data = model_of("two tables", checkpoint=tmp_path / "c", callback=breaking(3))
+    with pytest.raises(BrokenOffError):
+        model.fit(data)
+    with pytest.raises(FileError, match="other data"):
+        model.set_params(n_factors=4).fit(data, resume=True)
+    assert [found.name for found in tmp_path.iterdir()] == ["c"]
+    model.set_params(callback=None).fit(data)
 
 
 def test_resume_needs_a_checkpoint():

@@ -439,8 +439,12 @@ def test_nothing_but_models_and_checkpoints_is_replaced(folder, model):
         book.writestr("xl/workbook.xml", "")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     assert "the file of a view" in error("fit study.toml --checkpoint rna.csv -o new.kofa")
-    assert "not a kofa model" in error("fit study.toml --checkpoint study.toml -o new.kofa")
+    command = "fit study.toml --checkpoint study.toml -o new.kofa"
+    assert "not a kofa checkpoint" in error(command)
     assert "not a kofa model" in error("fit study.toml -o book.xlsx")
+    for resume in ("", "--resume"):
+        command = f"fit study.toml --checkpoint model.kofa -o new.kofa {resume}"
+        assert "model.kofa: this file exists and is not a kofa checkpoint" in error(command)
     command = "fit study.toml --checkpoint model.kofa -o model.kofa"
     assert "expected another file than the model's" in error(command, code=2)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
@@ -598,6 +602,15 @@ def test_ctrl_c_leaves_a_checkpoint_and_resume_goes_on(folder):
     assert not (folder / "model.kofa.checkpoint").exists()
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_model_is_not_written_over_the_checkpoint_of_a_stopped_fit():
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    kofa.FactorModel(checkpoint="mine.checkpoint").fit({"x": x})
+    before = Path("mine.checkpoint").read_bytes()
+    assert "is not a kofa model" in error("fit study.toml -o mine.checkpoint")
+    assert Path("mine.checkpoint").read_bytes() == before
+
+
 def test_stopping_before_anything_is_written(folder, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
@@ -614,7 +627,8 @@ def test_stopping_before_anything_is_written(folder, monkeypatch):
 def test_checkpoints_that_are_there_or_not():
     stderr = run("fit study.toml -o model.kofa --resume").stderr
     assert stderr == "there is no checkpoint model.kofa.checkpoint; starting from the beginning\n"
-    Path("mine.checkpoint").write_bytes(Path("model.kofa").read_bytes())
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    kofa.FactorModel(checkpoint="mine.checkpoint").fit({"x": x})
     options = "--checkpoint mine.checkpoint --checkpoint-every 0"
     stderr = run(f"fit study.toml -o model.kofa {options}").stderr
     assert stderr.startswith("warning: starting anew; mine.checkpoint of a fit that was stopped")

@@ -402,6 +402,21 @@ def test_saving_writes_through_links_and_keeps_the_usual_rights(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.kofa", "plain", "real.kofa"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are the folder's")
+def test_a_model_saved_again_keeps_its_rights(path):
+    fitted("rbf").save(path)
+    path.chmod(0o600)
+    fitted("rbf").save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_saving_again_clears_what_a_killed_save_left(path):
+    left = path.with_name(".model.kofa.0123456789ab.tmp")
+    left.write_text("half of a model")
+    fitted("undeclared").save(path)
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_a_failure_leaves_the_old_file_and_nothing_else(path, monkeypatch):
     fitted("undeclared").save(path)
     before = path.read_bytes()

@@ -45,6 +45,11 @@ _HEADER = re.compile(
 _DTYPE = re.compile(
     r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<U[1-9]\d{0,6}|<[mM]8\[(?:Y|M|W|D|h|m|s|ms|us|ns)\]"
 )
+_BEGINNING = re.compile(
+    rb'PK\x03\x04.{26}manifest\.json.{0,64}?\{"format": "kofa", "format_version": \d{1,9}, '
+    rb'"kofa_version": "[^"]{1,80}", "contents": "([a-z]{1,20})"',
+    re.DOTALL,
+)
 _KINDS = {
     "model": "a fitted model: read it with kofa.load",
     "checkpoint": "the checkpoint of a fit: continue it with "
@@ -100,16 +105,29 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> No
 @contextmanager
 def _new(path: StrPath) -> Iterator[IO[bytes]]:
     """A new file next to `path` that takes its place in the end, or is removed."""
+    target = target_of(path)
+    with writing(path), replacing(target) as part, part.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def writing(path: StrPath) -> Iterator[None]:
+    """What the system says about a file that cannot be written, in words that name the file."""
     try:
-        target = Path(os.path.realpath(path))  # through links
-    except ValueError as error:  # a null in the name
-        raise FileError(f"{_shown(path)} cannot be written: {error}.") from None
-    try:
-        _check_target(path, target)
-        with replacing(target) as part, part.open("xb") as file:
-            yield file
+        yield
     except OSError as error:
         raise FileError(f"{_shown(path)} cannot be written: {_reason(error)}.") from error
+
+
+def target_of(path: StrPath) -> Path:
+    """The file that is to be written, through links; an error if it cannot be one."""
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError as error:  # a null in the name
+        raise FileError(f"{_shown(path)} cannot be written: {error}.") from None
+    with writing(path):
+        _check_target(path, target)
+    return target
 
 
 def _check_target(path: StrPath, target: Path) -> None:
@@ -153,11 +171,11 @@ def read(
     return manifest, arrays
 
 
-def looks_like_one(path: StrPath) -> bool:
-    """Whether a file begins as kofa's do, whole or not."""
+def contents_of(path: StrPath) -> str | None:
+    """What a file says that it contains, by the way it begins, whole or not; None for others."""
     with open(path, "rb") as file:
-        head = file.read(_LOCAL_HEADER + len(_MANIFEST))
-    return head.startswith(b"PK\x03\x04") and head.endswith(_MANIFEST.encode())
+        match = _BEGINNING.match(file.read(_LONGEST_HEADER))
+    return None if match is None else match[1].decode()
 
 
 @contextmanager

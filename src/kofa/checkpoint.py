@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -20,70 +22,111 @@ import numpy as np
 from kofa import archive, codec
 from kofa.errors import FileError
 from kofa.inference import Iteration, Journal, Run
-from kofa.replacing import clear
+from kofa.replacing import lock_of, locked
+from kofa.study import Study
 
+_OR_ELSE = "fit without checkpoint"  # where one cannot hold the fit
 _PAUSE = 10.0  # before the next writing, at least so many times what the last one took
+_RETRY = 10.0  # seconds before the next writing after one that failed
 
 
 class Checkpoint(Journal):
-    """A journal on disk. `key` tells fits apart: one is not continued with other data."""
+    """A journal on disk. `key` tells fits apart: one is not continued with other data.
 
-    def __init__(self, path: str | os.PathLike[str], every: float, key: str) -> None:
-        self.path, self.every, self.key = Path(path), every, key
-        if not self.path.parent.is_dir():  # now, not after an hour
-            raise FileError(f"{path}: the folder {self.path.parent} does not exist; create it.")
-        if self.path.is_file() and not archive.looks_like_one(self.path):
-            raise FileError(f"{path} is there and is no checkpoint; name another file.")
-        clear(self.path)
+    It is locked from the beginning of the fit to its end: two fits would take turns in replacing
+    what the other wrote.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], every: float, key: str, resume: bool = False
+    ) -> None:
+        self.path, self.every, self.key, self.continues = path, every, key, resume
         self.prepared: Any = None
         self.after: Any = None  # the state of the random numbers after the preparation
         self.runs: list[Run] = []  # those that ended
         self.current: Run | None = None
         self.place = 0  # of the run that begins next
         self.due = time.monotonic() + every
+        self.failed = False  # so that a writing that fails is warned of once
+        self.stack = ExitStack()
 
-    @classmethod
-    def read(cls, path: str | os.PathLike[str], every: float, key: str) -> Self:
-        """What an earlier fit wrote to the path; nothing where there is no file."""
-        checkpoint = cls(path, every, key)
-        if not checkpoint.path.exists():
-            return checkpoint
-        content = _content(path)
-        if content["key"] != key:
+    def read(self) -> None:
+        """Take up what an earlier fit wrote to the path."""
+        content = _content(self.path)
+        if content["key"] != self.key:
             raise FileError(
-                f"{path} was written by a fit with other data or settings; fit without resume to "
-                f"begin anew, or name another checkpoint."
+                f"{self.path} was written by a fit with other data or settings; fit without resume "
+                f"to begin anew, or name another checkpoint."
             )
-        checkpoint.prepared, checkpoint.after = content["prepared"], content["after"]
-        checkpoint.runs, checkpoint.current = content["runs"], content["current"]
-        return checkpoint
+        self.prepared, self.after = content["prepared"], content["after"]
+        self.runs, self.current = content["runs"], content["current"]
 
     def write(self) -> None:
         """Put all that is known on disk, in one piece."""
         began = time.monotonic()
-        content = {
+        codec.write(self.path, "checkpoint", self._held(), or_else=_OR_ELSE)
+        now = time.monotonic()
+        self.due = now + max(self.every, _PAUSE * (now - began))
+
+    def _held(self) -> dict[str, Any]:
+        return {
             "key": self.key,
             "prepared": self.prepared,
             "after": self.after,
             "runs": [_folded(run) for run in self.runs],
             "current": self.current and _folded(self.current),
         }
-        codec.write(self.path, "checkpoint", content)
-        now = time.monotonic()
-        self.due = now + max(self.every, _PAUSE * (now - began))
+
+    def _try_to_write(self) -> None:
+        """A checkpoint that cannot be written is no reason to lose the fit."""
+        try:
+            self.write()
+        except (FileError, OSError, MemoryError) as error:
+            self.due = time.monotonic() + max(self.every, _RETRY)
+            if not self.failed:
+                warnings.warn(
+                    f"The checkpoint cannot be written, so that this fit cannot be continued if "
+                    f"it is broken off: {error} The fit goes on.",
+                    stacklevel=2,
+                )
+            self.failed = True
 
     # ------------------------------------------------------------ as a journal
 
     def __enter__(self) -> Self:
+        target = archive.target_of(self.path)  # now, not after an hour
+        with ExitStack() as stack:
+            with archive.writing(self.path):
+                ours = stack.enter_context(locked(lock_of(target)))
+            if ours is False:
+                raise FileError(
+                    f"{self.path} is the checkpoint of another fit that is running now; wait for "
+                    f"its end, or name another checkpoint."
+                )
+            if target.exists():
+                self._check_there(target)
+                if self.continues:
+                    self.read()
+            self.stack = stack.pop_all()
         return self
 
+    def _check_there(self, target: Path) -> None:
+        """Never write over anything but a checkpoint."""
+        found = archive.contents_of(target)
+        if found != "checkpoint":
+            what = "is no checkpoint" if found is None else f"holds a {found}, not a checkpoint"
+            raise FileError(f"{self.path} {what}; name another file as checkpoint.")
+
     def __exit__(self, *_: object) -> None:
-        if self.prepared is not None:
-            self.write()
+        with self.stack:
+            if self.prepared is not None:
+                self._try_to_write()
 
     def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:
         if self.prepared is None:
-            self.prepared, self.after = prepare(), rng.bit_generator.state
+            found = prepare(), rng.bit_generator.state
+            codec.pack(found, _OR_ELSE)  # what no file can hold is refused now, not at the end
+            self.prepared, self.after = found
             self._write_if_due()
         rng.bit_generator.state = self.after
         return self.prepared
@@ -103,7 +146,14 @@ class Checkpoint(Journal):
 
     def _write_if_due(self) -> None:
         if time.monotonic() >= self.due:
-            self.write()
+            self._try_to_write()
+
+
+def check_holds(study: Study) -> None:
+    """Raise for kernels, names and labels of a study that no checkpoint can hold."""
+    codec.check_kernels(study.kernels, _OR_ELSE)
+    names = {name: {"columns": t.columns, "classes": t.classes} for name, t in study.tables.items()}
+    codec.pack({"views": names}, _OR_ELSE)
 
 
 def _slim(runs: list[Run]) -> list[Run]:

@@ -25,7 +25,7 @@ from kofa.archive import require
 from kofa.encoding import FittedView
 from kofa.errors import DeclarationError, FileError
 from kofa.inference import Iteration, Run
-from kofa.kernels import KernelMap, Mixture, as_kernels
+from kofa.kernels import Mixture, as_kernels
 from kofa.linalg import Array
 from kofa.schema import KERNELS, LIKELIHOODS, PARAMETERS, SCHEMA, is_name, list_of, reals, text
 from kofa.soundness import check_model, most_room
@@ -38,17 +38,21 @@ _PARTS = {"parameters", "views", "posterior", "converged", "path"}  # of a model
 # with it before the fit goes on, so that a file of it is taken only as it was written.
 _SEALED = {"checkpoint"}
 _LONG = 16  # numbers in a tuple from which an array holds them
-_RENAME = "rename it to a string, or keep the model with joblib.dump instead"
+_OR_ELSE = "keep the model with joblib.dump"
 
 
 # ---------------------------------------------------------------- files
 
 
 def write(
-    path: archive.StrPath, contents: str, value: Any, about: Mapping[str, Any] | None = None
+    path: archive.StrPath,
+    contents: str,
+    value: Any,
+    about: Mapping[str, Any] | None = None,
+    or_else: str = _OR_ELSE,
 ) -> None:
     """Write an object; `about` is for people who open the file, and is not read again."""
-    tree, arrays = pack(value)
+    tree, arrays = pack(value, or_else)
     manifest = {"contents": contents, "about": dict(about or {}), "tree": tree}
     if contents in _SEALED:
         manifest["seal"] = _seal(tree, arrays)
@@ -88,16 +92,20 @@ def naming(path: archive.StrPath) -> Iterator[None]:
 # ---------------------------------------------------------------- pack
 
 
-def pack(value: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """The object as plain JSON values, and the arrays they refer to."""
-    packer = _Packer()
+def pack(value: Any, or_else: str = _OR_ELSE) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """The object as plain JSON values, and the arrays they refer to.
+
+    `or_else` is what remains to the user if no file can hold it.
+    """
+    packer = _Packer(or_else)
     return packer.pack(value), packer.arrays
 
 
 class _Packer:
     """Collects arrays, each content once."""
 
-    def __init__(self) -> None:
+    def __init__(self, or_else: str) -> None:
+        self.or_else = or_else
         self.arrays: dict[str, NDArray[Any]] = {}
         self._name_of: dict[bytes, str] = {}  # by digest
         self._names: list[tuple[Any, ...]] = []  # long tuples of plain values
@@ -187,11 +195,16 @@ class _Packer:
 
     def _refuse(self, value: Any) -> None:
         where = ", ".join(self._trail)
+        if isinstance(value, type):
+            raise FileError(
+                f"The type {value.__name__} in {where} is code, which a file never holds; "
+                f"{self.or_else}."
+            )
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
         raise FileError(
             f"Expected names, labels and settings that a file can hold (strings, numbers, True, "
             f"False, None and tuples of these) but got {value!r:.80} ({kind}) in {where}; "
-            f"{_RENAME}."
+            f"rename it to a string, or {self.or_else}."
         )
 
 
@@ -349,16 +362,15 @@ def _instance(cls: Any, given: dict[str, Any]) -> Any:
 # ---------------------------------------------------------------- a model as a whole
 
 
-def check_savable(views: Mapping[str, FittedView]) -> None:
+def check_kernels(kernels: Mapping[str, Any], or_else: str = _OR_ELSE) -> None:
     """Raise for a kernel that is a function: no file can hold it without holding code."""
-    for name, view in views.items():
-        kernel = view.encoder.kernel if isinstance(view.encoder, KernelMap) else None
+    for name, kernel in kernels.items():
         for part in kernel.kernels if isinstance(kernel, Mixture) else (kernel,):
-            if part is not None and type(part) not in KERNELS:
+            if type(part) not in KERNELS:
                 raise FileError(
-                    f"View {name!r}: a kernel of your own ({part!r:.80}) is code, which a model "
-                    f"file never holds; keep the model with joblib.dump, or fit it with one of "
-                    f"kofa's kernels or with kernel='precomputed'."
+                    f"View {name!r}: a kernel of your own ({part!r:.80}) is code, which a file "
+                    f"never holds; {or_else}, or fit with one of kofa's kernels or with "
+                    f"kernel='precomputed'."
                 )
 
 

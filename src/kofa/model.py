@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kofa import codec, inference, inspection, omics
 from kofa.calibration import sharpness
-from kofa.checkpoint import Checkpoint, fingerprint
+from kofa.checkpoint import Checkpoint, check_holds, fingerprint
 from kofa.encoding import (
     FittedView,
     fit_views,
@@ -204,11 +204,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             if resume:
                 raise DeclarationError("Expected checkpoint to name the file to resume from.")
             return Journal()
+        check_holds(study)
         decisive = ("views", "outputs", "n_factors", "n_init", "tol")
         settings = [getattr(self, option) for option in decisive]
         key = fingerprint(settings, rng.bit_generator.state, dict(study.tables))
-        begin = Checkpoint.read if resume else Checkpoint
-        return begin(self.checkpoint, float(self.checkpoint_every), key)
+        return Checkpoint(self.checkpoint, float(self.checkpoint_every), key, resume)
 
     def _remember(self, fitted: dict[str, FittedView], run: inference.Run) -> None:
         self.views_ = fitted
@@ -526,7 +526,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         True
         """
         check_is_fitted(self)
-        codec.check_savable(self.views_)
+        codec.check_kernels(self.kernels_)
         held = {
             "parameters": self._saved_parameters(),
             "views": self.views_,

@@ -53,8 +53,8 @@ def fit(
     checkpoint = checkpoint or to.with_name(f"{to.name}.checkpoint")
     if checkpoint.resolve() == to.resolve():
         raise UsageError(f"--checkpoint {checkpoint}: expected another file than the model's")
-    for path in (to, checkpoint):
-        _check_target(path, plan)
+    _check_target(to, plan, "model")
+    _check_target(checkpoint, plan, "checkpoint")
     _mention_checkpoint(checkpoint, resume, screen)
     data = plan.read()
     _check_orientation(data, plan.sources)
@@ -73,7 +73,8 @@ def fit(
         model.save(to)
     except KeyboardInterrupt:
         raise Stopped(_how_to_continue(watch.place, checkpoint)) from None
-    checkpoint.unlink(missing_ok=True)
+    if checkpoint.exists() and archive.contents_of(checkpoint) == "checkpoint":
+        checkpoint.unlink()
     screen.show(*_summary(model, data, time.perf_counter() - began), f"\nmodel: {to}")
     return model
 
@@ -96,13 +97,15 @@ def checked_study(path: Path) -> Path:
     return path
 
 
-def _check_target(path: Path, plan: Plan) -> None:
+def _check_target(path: Path, plan: Plan, contents: str) -> None:
     """Never write a model or a checkpoint over something else."""
     check_folder(path)
     if any(path.resolve() == source.file.resolve() for source in plan.sources.values()):
         raise FileError(f"{path}: this is the file of a view; choose another name")
-    if path.exists() and not archive.looks_like_one(path):
-        raise FileError(f"{path}: this file exists and is not a kofa model; choose another name")
+    if path.exists() and archive.contents_of(path) != contents:
+        raise FileError(
+            f"{path}: this file exists and is not a kofa {contents}; choose another name"
+        )
 
 
 def _check_orientation(data: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
