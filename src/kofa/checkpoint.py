@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import fields, is_dataclass, replace
@@ -20,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from kofa import archive, codec
-from kofa.errors import FileError
+from kofa.errors import FileError, warn
 from kofa.inference import Iteration, Journal, Run
 from kofa.replacing import lock_of, locked
 from kofa.study import Study
@@ -84,10 +83,9 @@ class Checkpoint(Journal):
         except (FileError, OSError, MemoryError) as error:
             self.due = time.monotonic() + max(self.every, _RETRY)
             if not self.failed:
-                warnings.warn(
+                warn(
                     f"The checkpoint cannot be written, so that this fit cannot be continued if "
-                    f"it is broken off: {error} The fit goes on.",
-                    stacklevel=2,
+                    f"it is broken off: {error} The fit goes on."
                 )
             self.failed = True
 
