@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsons
+import os
 import re
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kofa.cli import UsageError
-from kofa.cli.display import Screen, counted
+from kofa.cli.display import Screen, counted, take_any_text
 from kofa.errors import KofaError
 
 if TYPE_CHECKING:
@@ -38,29 +39,48 @@ class Command(PlainFlags, TyperCommand):
 class Commands(PlainFlags, TyperGroup):
     """All commands, with errors in one line and an exit code."""
 
+    def main(self, *arguments: Any, **extra: Any) -> Any:
+        take_any_text()
+        given = (*arguments, extra.get("args"))[0] or sys.argv[1:]
+        try:
+            code = super().main(*arguments, **{**extra, "standalone_mode": False})
+        except Exception as error:
+            wrong_options = isinstance(error, UsageError | typer.Abort | _WrongOptions)
+            if "--debug" in given and not wrong_options:
+                raise
+            if message := _in_words(error):
+                Screen().error(message)
+            code = 2 if wrong_options else 1
+        sys.exit(code or 0)
+
     def invoke(self, ctx: Any) -> Any:
-        screen = Screen()
         try:
             return super().invoke(ctx)
-        except UsageError as error:
-            screen.error(str(error))
-            raise typer.Exit(2) from None
-        except BrokenPipeError:
-            raise
-        except (KofaError, OSError, ImportError) as error:
-            if ctx.meta.get("kofa.debug"):
-                raise
-            screen.error(_in_words(error))
-            raise typer.Exit(1) from None
         except KeyboardInterrupt as error:
-            screen.note(f"\n{str(error) or 'stopped; nothing was written'}")
+            Screen().note(f"\n{str(error) or 'stopped; nothing was written'}")
             raise typer.Exit(130) from None
 
 
+_WrongOptions: Any = typer.BadParameter.__bases__[0]  # of click, which typer may have inside
+
+
 def _in_words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, KofaError):
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return in_options(str(error))
+    """What went wrong, in a line."""
+    if isinstance(error, _WrongOptions):
+        path = getattr(getattr(error, "ctx", None), "command_path", "kofa")
+        message = error.format_message().rstrip(".")
+        return message and f"{message}; {path} --help shows the options"
+    if isinstance(error, KofaError | UsageError | ImportError):
+        return in_options(str(error))
+    if isinstance(error, OSError):
+        what = error.strerror or str(error)
+        return f"{os.fsdecode(error.filename)}: {what}" if error.filename else what
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {error}"
+    return (
+        f"kofa cannot go on ({type(error).__name__}: {error}); this is a fault of kofa: please "
+        f"report it, with what the same command shows with --debug"
+    )
 
 
 def in_options(message: str) -> str:
@@ -85,9 +105,15 @@ app = typer.Typer(
 )
 
 
-def _debug(ctx: typer.Context, value: bool) -> bool:
-    ctx.meta["kofa.debug"] = value
-    return value
+def _named(text: str) -> str:
+    """The name of a file; without one it would be the current folder."""
+    if not text:
+        raise typer.BadParameter("expected a name but got nothing")
+    return text
+
+
+def _path(text: str | Path) -> Path:
+    return Path(_named(str(text)))
 
 
 def _version(value: bool) -> None:
@@ -100,10 +126,10 @@ def _version(value: bool) -> None:
 
 READING, LONG, MODEL = "Reading tables given by --view", "Long fits", "The model"
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")]
-Debug = Annotated[
-    bool, typer.Option("--debug", callback=_debug, help="Show where in the code an error arose.")
+Debug = Annotated[bool, typer.Option("--debug", help="Show where in the code an error arose.")]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", parser=_path, help="A model from kofa fit.")
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model from kofa fit.")]
 Views = Annotated[
     list[str] | None,
     typer.Option("--view", "-v", metavar="NAME=FILE", help="A table for a view; repeat for more."),
@@ -111,11 +137,16 @@ Views = Annotated[
 Study = Annotated[
     Path | None,
     typer.Option(
-        metavar="STUDY", help="Read tables as this study.toml says; its files by default."
+        metavar="STUDY",
+        parser=_path,
+        help="Read tables as this study.toml says; its files by default.",
     ),
 ]
 To = Annotated[
-    str, typer.Option("--to", "-o", metavar="FILE", help="CSV, TSV or Parquet; - is stdout.")
+    str,
+    typer.Option(
+        "--to", "-o", metavar="FILE", parser=_named, help="CSV, TSV or Parquet; - is stdout."
+    ),
 ]
 Index = Annotated[
     str | None,
@@ -159,7 +190,7 @@ def _shared(
 ) -> dict[str, Any]:
     """Options of reading that hold for all --view."""
     place: Any = index
-    if index is not None and index.lstrip("-").isdigit():
+    if index is not None and re.fullmatch(r"-?[0-9]{1,9}", index):
         place = int(index)
     elif index is not None and index.lower() in ("false", "none"):
         place = False
@@ -199,10 +230,12 @@ def root(
 @app.command(cls=Command)
 def fit(
     to: Annotated[
-        Path, typer.Option("--to", "-o", metavar="MODEL", help="Where to write the model.")
+        Path,
+        typer.Option("--to", "-o", metavar="MODEL", parser=_path, help="Where to write the model."),
     ],
     study: Annotated[
-        Path | None, typer.Argument(metavar="STUDY", help="A study.toml; see kofa init.")
+        Path | None,
+        typer.Argument(metavar="STUDY", parser=_path, help="A study.toml; see kofa init."),
     ] = None,
     view: Annotated[
         list[str] | None,
@@ -254,6 +287,7 @@ def fit(
         Path | None,
         typer.Option(
             metavar="FILE",
+            parser=_path,
             rich_help_panel=LONG,
             help="Where to keep the state of the fit (default: MODEL.checkpoint).",
         ),
@@ -345,7 +379,7 @@ def transform(
 
     shared = _shared(view, index, sep, decimal, missing, encoding)
     fitted, sources = _opened(model, view, study, shared)
-    steps.check_target(to, sources)
+    steps.check_target(to, _read_files(model, study, sources))
     screen = Screen(quiet)
     with screen.warnings_in_a_line(), steps.naming_files(sources):
         factors = fitted.transform(steps.read_for(fitted, sources))
@@ -395,7 +429,7 @@ def predict(
     wanted = steps.parse_quantiles(quantiles)
     fitted, sources = _opened(model, view, study, shared)
     goal = steps.pick_target(fitted, target, sources)
-    steps.check_target(to, sources)
+    steps.check_target(to, _read_files(model, study, sources))
     screen = Screen(quiet)
     with screen.warnings_in_a_line(), steps.naming_files(sources):
         data = steps.read_for(fitted, sources)
@@ -407,7 +441,10 @@ def predict(
 @app.command(cls=Command)
 def impute(
     model: ModelFile,
-    to: Annotated[Path, typer.Option("--to", "-o", metavar="FOLDER", help="One file per view.")],
+    to: Annotated[
+        Path,
+        typer.Option("--to", "-o", metavar="FOLDER", parser=_path, help="One file per view."),
+    ],
     view: Views = None,
     study: Study = None,
     form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet.")] = "csv",
@@ -430,10 +467,10 @@ def impute(
     fitted, sources = _opened(
         model, view, study, _shared(view, index, sep, decimal, missing, encoding)
     )
-    files = steps.files_in(to, list(sources), form, sources)
+    files = steps.files_in(to, fitted, sources, form, _read_files(model, study, sources))
     screen = Screen(quiet)
     with screen.warnings_in_a_line(), steps.naming_files(sources):
-        screen.show(*steps.impute(fitted, steps.read_for(fitted, sources), files))
+        screen.report(*steps.impute(fitted, steps.read_for(fitted, sources), files))
 
 
 @app.command(cls=Command)
@@ -444,8 +481,10 @@ def info(
 ) -> None:
     """Show what a model file holds: views, kinds, kernels, factors, bound, versions."""
     from kofa.cli import steps
+    from kofa.files import check_stdout
 
     if json:
+        check_stdout()
         typer.echo(jsons.dumps(steps.info(model), indent=2, default=str))
     else:
         Screen().show(*steps.show_info(model))
@@ -454,7 +493,12 @@ def info(
 @app.command(cls=Command)
 def demo(
     folder: Annotated[
-        Path | None, typer.Argument(help="Write the tables here instead, to try the commands.")
+        Path | None,
+        typer.Argument(
+            metavar="FOLDER",
+            parser=_path,
+            help="Write the tables here instead, to try the commands.",
+        ),
     ] = None,
     quiet: Quiet = False,
     debug: Debug = False,  # noqa: ARG001
@@ -472,8 +516,8 @@ def demo(
         if folder is None:
             wine.show(screen)
             return
-        files = wine.write_files(folder)
-    screen.show(
+        files = wine.write_tables(folder)
+    screen.report(
         f"{folder}: {', '.join(files)}\n\nNow try:\n\n"
         f"  cd {folder}\n"
         f"  kofa fit study.toml -o wine.kofa\n"
@@ -484,7 +528,9 @@ def demo(
 
 @app.command(name="init", cls=Command)
 def init_study(
-    folder: Annotated[Path, typer.Argument(help="Where the tables are.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", parser=_path, help="Where the tables are.")
+    ] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace a study.toml.")] = False,
     quiet: Quiet = False,
     debug: Debug = False,  # noqa: ARG001
@@ -497,7 +543,7 @@ def init_study(
 
     screen = Screen(quiet)
     with screen.warnings_in_a_line():
-        screen.show(*steps.init(folder, force))
+        screen.report(*steps.init(folder, force))
 
 
 @app.command(cls=Command)
@@ -510,10 +556,16 @@ def paper(
         ),
     ],
     to: Annotated[
-        Path, typer.Option("--to", "-o", metavar="FOLDER", help="For tables, pictures and cache.")
+        Path,
+        typer.Option(
+            "--to", "-o", metavar="FOLDER", parser=_path, help="For tables, pictures and cache."
+        ),
     ] = Path("paper"),
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of the data sets; default $KOFA_DATA.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", parser=_path, help="Folder of the data sets; default $KOFA_DATA."
+        ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation.")] = 10,
     jobs: Annotated[int, typer.Option(min=1, help="Tasks at a time.")] = 2,
@@ -564,8 +616,13 @@ def _opened(
     return fitted, steps.sources_for(fitted, views or [], study, shared)
 
 
+def _read_files(model: Path, study: Path | None, sources: dict[str, Source]) -> list[Path]:
+    """All files that a command reads, and must not write."""
+    return [model, *([] if study is None else [study]), *(one.file for one in sources.values())]
+
+
 def _written(screen: Screen, frame: Any, to: str) -> None:
     if to != "-":
-        screen.show(f"{to}: {counted(len(frame), 'sample')}, {counted(frame.shape[1], 'column')}")
+        screen.report(f"{to}: {counted(len(frame), 'sample')}, {counted(frame.shape[1], 'column')}")
     else:
         sys.stdout.flush()

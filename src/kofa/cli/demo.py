@@ -7,7 +7,7 @@ from typing import Any
 
 from kofa.cli.display import Screen, table
 from kofa.errors import FileError
-from kofa.files import write_file, write_text
+from kofa.files import check_folder, new_folder, write_files, write_text
 from kofa.model import FactorModel
 from kofa.views import Categorical, Real
 
@@ -60,19 +60,17 @@ def with_holes(complete: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     return seen, {name: frame.iloc[138:] for name, frame in complete.items()}
 
 
-def write_files(folder: Path) -> list[str]:
+def write_tables(folder: Path) -> list[str]:
     """Put the tables and their study into a new or empty folder; return the names of the files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileError(f"{folder}: expected a new or empty folder")
-    if not folder.parent.is_dir():
-        raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first")
-    folder.mkdir(exist_ok=True)
+    check_folder(folder / "study.toml" if folder.exists() else folder)
     seen, new = with_holes(wines())
     files = {f"{name}.csv": frame for name, frame in seen.items()}
     files |= {f"new_{name}.csv": new[name] for name in ("minerals", "phenols")}
-    for name, frame in files.items():
-        write_file(frame, folder / name)
-    write_text(folder / "study.toml", STUDY)
+    with new_folder(folder):
+        write_files({folder / name: frame for name, frame in files.items()})
+        write_text(folder / "study.toml", STUDY)
     return [*files, "study.toml"]
 
 

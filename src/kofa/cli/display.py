@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import os
+import re
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, Self
 
 from rich.console import Console
@@ -13,8 +17,41 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from kofa.errors import FileError
+
 _LONG = ("kernel", "file")  # columns of tables that may take several lines
 _LINE_EVERY = 2.0  # seconds between lines of progress where there is no terminal
+_LONGEST = 2000  # characters of an error or a warning
+# What a terminal obeys instead of showing: control characters, and those that turn the direction
+# of text. Halves of surrogate pairs stand for bytes of file names that are not UTF-8.
+_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+_PLAIN = {"–": "-", "−": "-", "…": "...", "→": "->", "’": "'"}
+
+
+def visible(text: str) -> str:
+    """Text that no terminal takes for a command.
+
+    >>> print(visible("red: \\x1b[31m"))
+    red: \\x1b[31m
+    """
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _without_signs(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that a stream cannot encode."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(c, c.encode("unicode_escape").decode()) for c in text), error.end
+
+
+codecs.register_error("kofa.display", _without_signs)
+
+
+def take_any_text() -> None:
+    """Show text in every locale: a sign that it lacks must not end a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="kofa.display")
 
 
 class Screen:
@@ -34,16 +71,37 @@ class Screen:
 
     def note(self, text: str) -> None:
         if not self.quiet:
-            self.err.print(escape(text), soft_wrap=True)
+            self._tell(escape(_lines(text)))
 
     def show(self, *things: Any) -> None:
         """Print results, text or tables."""
+        if not self.quiet and sys.stdout is None:
+            raise FileError("stdout is closed, so nothing can be shown")
         for thing in things if not self.quiet else ():
-            self.out.print(escape(thing) if isinstance(thing, str) else thing, soft_wrap=True)
+            shown = escape(_lines(thing)) if isinstance(thing, str) else thing
+            self.out.print(shown, soft_wrap=True)
+
+    def report(self, *things: Any) -> None:
+        """Print what was written to files, which is there even if nobody can be told."""
+        try:
+            self.show(*things)
+        except (BrokenPipeError, SystemExit):  # rich ends the program when a pipe breaks
+            _give_up_stdout()
+        except OSError as error:
+            _give_up_stdout()
+            self.warn(f"stdout cannot be written: {error.strerror or error}; the files are written")
+        except FileError:
+            return
 
     def _line(self, style: str, word: str, text: str) -> None:
-        one_line = " ".join(text.split("\n")).rstrip(".")
-        self.err.print(f"[{style}]{word}:[/] {escape(one_line)}", soft_wrap=True)
+        line = visible(" ".join(text.split("\n"))).rstrip(".")
+        if len(line) > _LONGEST:
+            line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+        self._tell(f"[{style}]{word}:[/] {escape(line)}")
+
+    def _tell(self, text: str) -> None:
+        with suppress(OSError):  # with nobody to hear an error, its exit code still counts
+            self.err.print(text, soft_wrap=True)
 
     @contextmanager
     def warnings_in_a_line(self) -> Iterator[None]:
@@ -97,6 +155,17 @@ class Watch:
             self.screen.note(text)
 
 
+def _lines(text: str) -> str:
+    """Text of several lines, each of them as it is seen."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def _give_up_stdout() -> None:
+    """What is still to be written goes nowhere, or Python would fail once more at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def counted(n: int, what: str) -> str:
     """A number of things.
 
@@ -115,5 +184,5 @@ def table(
         justify: Literal["right", "left"] = "right" if name in numbers else "left"
         made.add_column(name, justify=justify, overflow="fold", no_wrap=name not in _LONG)
     for row in rows:
-        made.add_row(*(escape(str(cell)) for cell in row))
+        made.add_row(*(escape(visible(str(cell))) for cell in row))
     return made

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kofa.errors import KofaError
-from kofa.files import SUFFIXES, Reading, file_kind, read_file
+from kofa.cli.display import visible
+from kofa.errors import FileError, KofaError
+from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file
 from kofa.files.containers import array_names
 from kofa.files.text import read_layout
 
@@ -91,11 +92,20 @@ def _tables(folder: Path) -> tuple[list[Cells], list[str]]:
     for path in sorted(folder.iterdir()):
         if path.name.lower().endswith((*SUFFIXES, ".csv.gz", ".tsv.gz")):
             try:
-                tables += [_cells(path, part) for part in _parts(path)]
+                with damage_in_words(path):
+                    tables += [_writable(_cells(path, part)) for part in _parts(path)]
             except (KofaError, OSError, ImportError) as error:
                 what = str(error).removeprefix(str(path)).lstrip(":, ")
                 remarks.append(f"left out {path.name}: {what}")
     return tables, remarks
+
+
+def _writable(table: Cells) -> Cells:
+    """The table, if all its names can be written to a file of TOML, which is in UTF-8."""
+    for name in (table.path.name, *map(str, table.options.values()), *table.columns, *table.ids):
+        if re.search("[\ud800-\udfff]", name):
+            raise FileError(f"{table.path}: the name {name!r} is not UTF-8; rename it")
+    return table
 
 
 def _with_samples_as_rows(tables: Sequence[Cells]) -> list[Cells]:
@@ -340,13 +350,13 @@ def _with_unique_names(guesses: Sequence[Guess]) -> list[Guess]:
 
 def as_toml(guesses: Sequence[Guess], remarks: Sequence[str]) -> str:
     """A commented study.toml."""
-    used = [guess for guess in guesses if not guess.alone]
+    used = [guess for guess in guesses if not guess.alone] or guesses
     labels = [guess.name for guess in used if guess.kind in ("categorical", "binary")]
     example = (labels or [guess.name for guess in used])[-1]
-    parts = [_HEAD.format(outputs=json.dumps(example, ensure_ascii=False))]
+    parts = [_HEAD.format(outputs=_value(example))]
     parts += [_declaration(guess) for guess in guesses]
     if remarks:
-        parts.append("\n".join(f"# {remark}" for remark in remarks) + "\n")
+        parts.append("\n".join(f"# {visible(remark)}" for remark in remarks) + "\n")
     return "\n".join(parts)
 
 
@@ -370,7 +380,7 @@ _HEAD = """\
 
 def _declaration(guess: Guess) -> str:
     bare = re.fullmatch(r"[A-Za-z0-9_-]+", guess.name)
-    name = guess.name if bare else json.dumps(guess.name, ensure_ascii=False)
+    name = guess.name if bare else _value(guess.name)
     lines = [f"[views.{name}]", f"file = {_value(guess.file)}", f"kind = {_value(guess.kind)}"]
     lines += [f"{key} = {_value(value)}" for key, value in guess.options.items()]
     if guess.kind != "categorical":
@@ -379,4 +389,15 @@ def _declaration(guess: Guess) -> str:
 
 
 def _value(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """A value as TOML writes it: as JSON does, but for characters that cannot be seen.
+
+    >>> print(_value(["a\\x7f", 'b"']))
+    ["a\\u007f", "b\\""]
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

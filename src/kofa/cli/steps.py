@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +23,14 @@ from kofa.files import (
     Values,
     check_exists,
     check_folder,
+    check_stdout,
     check_writable,
+    file_names,
     listed,
     nearest,
-    write_file,
+    new_folder,
+    same_file,
+    write_files,
     write_text,
 )
 from kofa.model import FactorModel
@@ -50,10 +54,10 @@ def fit(
     resume: bool = False,
 ) -> FactorModel:
     """Read, fit, save and sum up."""
-    checkpoint = checkpoint or to.with_name(f"{to.name}.checkpoint")
-    if checkpoint.resolve() == to.resolve():
-        raise UsageError(f"--checkpoint {checkpoint}: expected another file than the model's")
     _check_target(to, plan, "model")
+    checkpoint = checkpoint or to.with_name(f"{to.name}.checkpoint")
+    if same_file(checkpoint, to):
+        raise UsageError(f"--checkpoint {checkpoint}: expected another file than the model's")
     _check_target(checkpoint, plan, "checkpoint")
     _mention_checkpoint(checkpoint, resume, screen)
     data = plan.read()
@@ -70,13 +74,22 @@ def fit(
     try:
         with watch, naming_files(plan.sources), plan.naming_study():
             model.fit(data, resume=resume)
+        summary = _summary(model, data, time.perf_counter() - began)
         model.save(to)
     except KeyboardInterrupt:
         raise Stopped(_how_to_continue(watch.place, checkpoint)) from None
-    if checkpoint.exists() and archive.contents_of(checkpoint) == "checkpoint":
-        checkpoint.unlink()
-    screen.show(*_summary(model, data, time.perf_counter() - began), f"\nmodel: {to}")
+    _remove(checkpoint, screen)
+    screen.report(*summary, f"\nmodel: {to}")
     return model
+
+
+def _remove(checkpoint: Path, screen: Screen) -> None:
+    """Remove what is no longer needed; if that fails, the model is there all the same."""
+    try:
+        if checkpoint.exists() and archive.contents_of(checkpoint) == "checkpoint":
+            checkpoint.unlink(missing_ok=True)
+    except OSError as error:
+        screen.warn(f"{checkpoint} is no longer needed but cannot be removed: {error.strerror}")
 
 
 def check_outputs(plan: Plan) -> None:
@@ -100,7 +113,7 @@ def checked_study(path: Path) -> Path:
 def _check_target(path: Path, plan: Plan, contents: str) -> None:
     """Never write a model or a checkpoint over something else."""
     check_folder(path)
-    if any(path.resolve() == source.file.resolve() for source in plan.sources.values()):
+    if any(same_file(path, source.file) for source in plan.sources.values()):
         raise FileError(f"{path}: this is the file of a view; choose another name")
     if path.exists() and archive.contents_of(path) != contents:
         raise FileError(
@@ -247,14 +260,20 @@ def read_for(model: FactorModel, sources: Mapping[str, Source]) -> dict[str, Any
     return data
 
 
-def check_target(to: str, sources: Mapping[str, Source]) -> None:
+def check_target(to: str, read: Iterable[Path]) -> None:
     """Raise unless a table can be written there, before any work is done."""
     if to == "-":
+        check_stdout()
         return
     check_writable(Path(to))
-    for source in sources.values():
-        if Path(to).resolve() == source.file.resolve():
-            raise FileError(f"{to}: this is a file that is read; choose another name")
+    _check_not_read([Path(to)], read, "name")
+
+
+def _check_not_read(files: Iterable[Path], read: Iterable[Path], what: str) -> None:
+    read = list(read)
+    for file in files:
+        if any(same_file(file, one) for one in read):
+            raise FileError(f"{file}: this is a file that is read; choose another {what}")
 
 
 # ---------------------------------------------------------------- predict, impute
@@ -322,40 +341,44 @@ def predictions(
     if quantiles:
         tables = model.predict_quantiles(data, target, list(quantiles))
         parts += [t.add_suffix(f"_q{q:g}") for q, t in zip(quantiles, tables, strict=True)]
-    return pd.concat(parts, axis=1)
+    found = pd.concat(parts, axis=1)
+    if not found.columns.is_unique:
+        name = found.columns[found.columns.duplicated()][0]
+        raise DataError(
+            f"View {target!r}: two columns of the result would be called {name!r}; ask for fewer "
+            f"things at a time, or fit to a column with another name"
+        )
+    return found
 
 
 def impute(model: FactorModel, data: Mapping[str, Any], files: Mapping[str, Path]) -> list[Any]:
     """Write the filled tables, and say what was filled."""
     rows = []
     filled = model.impute(data)
-    for folder in {file.parent for file in files.values()}:
-        folder.mkdir(exist_ok=True)
     for name, frame in filled.items():
         before = data[name].reindex(frame.index).isna().to_numpy().sum()
         after = frame.isna().to_numpy().sum()
-        write_file(frame, files[name])
         rows.append((name, len(frame), before - after, after, files[name]))
+    with new_folder(next(iter(files.values())).parent):
+        write_files({files[name]: frame for name, frame in filled.items()})
     names = ("view", "samples", "filled", "left", "file")
     return [table(names, rows, ("samples", "filled", "left"))]
 
 
 def files_in(
-    folder: Path, names: Sequence[str], suffix: str, sources: Mapping[str, Source]
+    folder: Path, model: FactorModel, names: Iterable[str], suffix: str, read: Iterable[Path]
 ) -> dict[str, Path]:
     """A file for each view in a folder, which is there or can be made."""
     if str(folder) == "-":
         raise UsageError("--to -: expected a folder; each view gets a file in it")
     if folder.exists() and not folder.is_dir():
         raise FileError(f"{folder}: expected a folder but this is a file")
-    if not folder.parent.is_dir():
-        raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first")
-    files = {name: folder / f"{name.replace('/', '_')}.{suffix}" for name in names}
-    read = {source.file.resolve() for source in sources.values()}
-    for file in files.values():
-        if file.resolve() in read:
-            raise FileError(f"{file}: this is a file that is read; choose another folder")
-    check_folder(next(iter(files.values())) if folder.exists() else folder)
+    check_folder(folder / "view.csv" if folder.exists() else folder)
+    plain = file_names(_first_of_each(model))  # of all views: the same, whichever are given
+    files = {name: folder / f"{plain[name]}.{suffix}" for name in names}
+    _check_not_read(files.values(), read, "folder")
+    for file in files.values() if folder.exists() else ():
+        check_folder(file)
     return files
 
 

@@ -37,6 +37,16 @@ READING_KEYS = [one.name for one in fields(Reading) if one.name != "values"]
 _NOT_IN_A_FILE = ("self", "views", "callback", "progress", "checkpoint", "checkpoint_every")
 MODEL_KEYS = [k for k in inspect.signature(FactorModel).parameters if k not in _NOT_IN_A_FILE]
 _MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+# Kinds by the names of their distributions, as other tools call them.
+_DISTRIBUTIONS = {
+    "gaussian": "real",
+    "normal": "real",
+    "continuous": "real",
+    "lognormal": "positive",
+    "bernoulli": "binary",
+    "poisson": "count",
+    "multinomial": "categorical",
+}
 _PART_KEYS = {".npz": "array", ".h5mu": "modality", ".h5ad": "layer"}
 
 
@@ -100,17 +110,21 @@ class Document:
             self.content = tomllib.loads(self.text)
         except UnicodeDecodeError as error:
             raise FileError(f"{path}: expected a study in TOML, as text in UTF-8") from error
+        except RecursionError:
+            raise FileError(f"{path}: too many brackets within brackets") from None
         except tomllib.TOMLDecodeError as error:
             what, _, where = str(error).partition(" (at ")
             line = re.match(r"line \d+", where)
             place = f", {line[0]}" if line else ", at its end"
             raise FileError(f"{path}{place}: not valid TOML: {what[0].lower()}{what[1:]}") from None
+        except ValueError as error:  # a number of more digits than Python reads
+            raise FileError(f"{path}: not valid TOML: {error}") from None
 
     def line_of(self, table: Sequence[str], key: str = "") -> int | None:
         """The line of a key of a table, or of the table's own header."""
         here: list[str] = []
         header = None
-        for number, line in enumerate(self.text.splitlines(), 1):
+        for number, line in enumerate(self.text.split("\n"), 1):
             if match := re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line):
                 here = [part.strip(" \"'") for part in match[1].split(".")]
                 header = number if here == list(table) else header
@@ -171,12 +185,13 @@ def _view(document: Document, name: str, shared: Mapping[str, Any]) -> tuple[Vie
     place = ("views", name)
     given = document.table(*place)
     kind = given.get("kind", "real")
-    if kind not in KINDS:
-        cure = nearest(kind, KINDS) or f"; expected {listed(KINDS)}"
-        document.fail(place, "kind", f"view {name!r}: unknown kind {kind!r}{cure}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        document.fail(place, "kind", f"view {name!r}: unknown kind {kind!r}{_kind_cure(kind)}")
     options = _check_view_keys(document, name, kind, given)
     if not (given.get("file") and isinstance(given["file"], str)):
         document.fail(place, "file", f'view {name!r}: expected file = "…", the name of its table')
+    if "\0" in given["file"]:
+        document.fail(place, "file", f"view {name!r}: a null in the name {given['file']!r}")
     said = {**shared, **given}
     try:
         reading = _reading({key: said[key] for key in said if key in READING_KEYS}, kind)
@@ -187,6 +202,14 @@ def _view(document: Document, name: str, shared: Mapping[str, Any]) -> tuple[Vie
         table = ("read",) if key in shared and key not in given else place
         document.fail(table, key, message)
     return view, Source(document.path.parent / given["file"], reading, kind)
+
+
+def _kind_cure(word: object) -> str:
+    """What may have been meant by a kind that there is not."""
+    meant = _DISTRIBUTIONS.get(str(word).lower())
+    if meant is not None:
+        return f"; did you mean {meant!r}?"
+    return nearest(word, KINDS) or f"; expected {listed(KINDS)}"
 
 
 def _check_view_keys(
@@ -225,7 +248,7 @@ def _kernel(view: str, value: Any) -> Any:
         return value
     options = dict(value)
     name = options.pop("name", None)
-    if name not in KERNELS:
+    if not isinstance(name, str) or name not in KERNELS:
         cure = nearest(name, KERNELS) or f"; expected name = {listed(KERNELS)}"
         raise DeclarationError(f"View {view!r}: unknown kernel {name!r}{cure}")
     known = [one.name for one in fields(KERNELS[name])]
@@ -237,7 +260,12 @@ def _kernel(view: str, value: Any) -> Any:
             )
     if "kernels" in options:
         options["kernels"] = _kernel(view, options["kernels"])
-    return KERNELS[name](**options)
+    try:
+        return KERNELS[name](**options)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DeclarationError):
+            raise
+        raise DeclarationError(f"View {view!r}: kernel {name!r}: {error}") from None
 
 
 def _reading(given: Mapping[str, Any], kind: str) -> Reading:
@@ -272,8 +300,8 @@ def _text(key: str, value: str) -> str:
             raise UsageError(f"Expected {key} to be one character but got {value!r}")
     if key == "encoding":
         try:
-            "".encode(value)
-        except LookupError:
+            "id,1".encode(value).decode(value)
+        except (LookupError, ValueError):
             raise UsageError(f"Unknown encoding {value!r}; try 'utf-8' or 'latin-1'") from None
     return value
 
@@ -307,8 +335,7 @@ def parse_view(text: str, shared: Mapping[str, Any]) -> tuple[str, Source]:
         columns = parts.pop(0)
         options |= {"columns": [one.strip() for one in columns.split(",")]} if columns else {}
     if parts:
-        cure = nearest(parts[-1], KINDS) or f"; the kinds are {listed(KINDS)}"
-        raise UsageError(f"--view {text}: {parts[-1]!r} is not a kind{cure}")
+        raise UsageError(f"--view {text}: {parts[-1]!r} is not a kind{_kind_cure(parts[-1])}")
     options = {key: value for key, value in options.items() if value is not None}
     return name, Source(file, _reading(options, kind or "real"), kind)
 

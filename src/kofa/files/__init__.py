@@ -1,8 +1,18 @@
 """Tables in files: CSV, TSV, Parquet, npz, h5ad and h5mu in; CSV, TSV and Parquet out."""
 
 from kofa.files.options import Reading, Values, listed, nearest
-from kofa.files.reading import SUFFIXES, check_exists, file_kind, read_file
-from kofa.files.writing import check_folder, check_writable, write_file, write_text
+from kofa.files.reading import SUFFIXES, check_exists, damage_in_words, file_kind, read_file
+from kofa.files.writing import (
+    check_folder,
+    check_stdout,
+    check_writable,
+    file_names,
+    new_folder,
+    same_file,
+    write_file,
+    write_files,
+    write_text,
+)
 
 __all__ = [
     "SUFFIXES",
@@ -10,11 +20,17 @@ __all__ = [
     "Values",
     "check_exists",
     "check_folder",
+    "check_stdout",
     "check_writable",
+    "damage_in_words",
     "file_kind",
+    "file_names",
     "listed",
     "nearest",
+    "new_folder",
     "read_file",
+    "same_file",
     "write_file",
+    "write_files",
     "write_text",
 ]

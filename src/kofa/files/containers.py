@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from kofa.errors import FileError
 from kofa.files.options import Reading, index_name, listed, nearest, select
@@ -24,8 +26,26 @@ def read_parquet(path: Path, reading: Reading) -> Any:
     names = [name for name in schema.names if name != index and not name.startswith("__index")]
     wanted = names if reading.transpose else select(path, names, reading)
     columns = wanted if index is None else [index, *wanted]
+    _check_columns(path, schema, columns)
     frame = parquet.read_table(path, columns=columns).to_pandas(ignore_metadata=True)
     return frame if index is None else frame.set_index(index)
+
+
+def _check_columns(path: Path, schema: Any, columns: Iterable[str]) -> None:
+    """Raise for columns that cannot be those of a table of single values."""
+    import pyarrow.types as types
+
+    for name in columns:
+        places = schema.get_all_field_indices(name)
+        if len(places) != 1:
+            said = f"{len(places)} columns are" if places else "no column is"
+            raise FileError(f"{path}: {said} called {name!r}; expected one")
+        kind = schema.field(places[0]).type
+        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+            raise FileError(
+                f"{path}, column {name!r}: expected numbers or words but got values of type "
+                f"{kind}; drop the column"
+            )
 
 
 def _parquet_index(path: Path, schema: Any, reading: Reading) -> str | None:
@@ -52,6 +72,7 @@ def read_npz(path: Path, reading: Reading) -> Any:
     import pandas as pd
 
     try:
+        _check_sizes(path)
         with np.load(path, allow_pickle=False) as arrays:
             name = _array_name(path, list(arrays), reading)
             values = arrays[name]
@@ -70,6 +91,24 @@ def read_npz(path: Path, reading: Reading) -> Any:
         columns = [name] if values.shape[1] == 1 else [f"{name}{j}" for j in range(values.shape[1])]
     frame = pd.DataFrame(values, index=samples, columns=list(map(str, columns)))
     return frame if reading.transpose else frame[select(path, list(frame.columns), reading)]
+
+
+def _check_sizes(path: Path) -> None:
+    """Raise for arrays that declare more than there is: memory is taken before they are read."""
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                reader = readers.get(npy.read_magic(file))
+                if reader is None:
+                    continue
+                shape, _, dtype = reader(file)
+                declared, there = math.prod(shape) * dtype.itemsize, member.file_size - file.tell()
+            if declared > there and not dtype.hasobject:
+                raise FileError(
+                    f"{path}: the array {member.filename.removesuffix('.npy')!r} declares "
+                    f"{declared:,} bytes but has {there:,}; the file is damaged"
+                )
 
 
 def array_names(names: Iterable[str]) -> list[str]:

@@ -20,6 +20,7 @@ MARKS = (
     "", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>",
     "#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
 )  # fmt: skip
+_LONGEST_WORD = 200  # characters; comparing longer ones takes too long
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def nearest(word: object, known: Iterable[object]) -> str:
     >>> nearest("colour", ["kernel", "kind"])
     ''
     """
-    found = difflib.get_close_matches(str(word), list(map(str, known)), n=1)
+    short = [str(one) for one in (word, *known) if len(str(one)) <= _LONGEST_WORD]
+    found = difflib.get_close_matches(str(word), short[1:], n=1) if str(word) in short[:1] else []
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import lzma
 import re
 import zipfile
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from kofa.files.text import read_text
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 SUFFIXES = (*TEXT, ".parquet", ".pq", ".npz", ".h5ad", ".h5mu")
 _READERS = {"text": read_text, "parquet": read_parquet, "npz": read_npz, "hdf5": read_annotated}
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 _FRACTION = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 _HDF5, _MUDATA, _PARQUET = b"\x89HDF", b"MuData", b"PAR1"
@@ -52,13 +51,8 @@ def read_file(path: str | PathLike[str], reading: Reading | None = None) -> Any:
     """
     path, reading = Path(path), Reading() if reading is None else reading
     kind = file_kind(path)
-    try:
+    with damage_in_words(path):
         frame = _READERS[kind](path, reading)
-    except (FileError, ImportError):
-        raise
-    # Readers of other packages raise what they like when a file is damaged.
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, *_DAMAGED) as error:
-        raise FileError(f"{path}: the file is damaged or of another kind ({error})") from error
     if kind != "text":
         frame = _checked(path, frame, reading)
     if reading.transpose:
@@ -69,6 +63,20 @@ def read_file(path: str | PathLike[str], reading: Reading | None = None) -> Any:
     elif reading.values == "words":
         frame = frame.apply(_words)
     return frame
+
+
+@contextmanager
+def damage_in_words(path: Path) -> Iterator[None]:
+    """Readers of other packages raise what they like when a file is damaged."""
+    try:
+        yield
+    except (FileError, ImportError):
+        raise
+    except MemoryError as error:
+        raise FileError(f"{path}: the table does not fit into memory ({error})") from error
+    except Exception as error:
+        what = str(error) or type(error).__name__
+        raise FileError(f"{path}: the file is damaged or of another kind ({what})") from error
 
 
 # ---------------------------------------------------------------- which format
@@ -96,6 +104,10 @@ def file_kind(path: Path) -> str:
 
 def check_exists(path: Path) -> None:
     """Raise, with the nearest name in the folder, unless there is such a file."""
+    if "\0" in str(path):
+        raise FileError(f"{path}: the name of a file cannot have a null byte in it")
+    if path.is_symlink() and not path.exists():
+        raise FileError(f"{path}: this link leads nowhere")
     if path.is_dir():
         raise FileError(f"{path}: expected a file but this is a folder")
     if not path.exists():
@@ -168,7 +180,8 @@ def _numbers(path: Path, column: Any) -> Any:
     if getattr(column.dtype, "kind", "O") in "fiub":
         return column
     for row, value in enumerate(column):
-        if not (pd.isna(value) or isinstance(value, int | float | np.number | np.bool_)):
+        missing = pd.api.types.is_scalar(value) and pd.isna(value)
+        if not (missing or isinstance(value, int | float | np.number | np.bool_)):
             raise FileError(
                 f"{path}, row {row}, column {column.name!r}: expected a number but got {value!r}; "
                 f"drop the column, or make it a view of kind categorical"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import itertools
@@ -20,6 +21,7 @@ from kofa.errors import FileError
 from kofa.files.options import Reading, index_name, repeated, same_ids, select
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_CHUNK = 2**20  # bytes that are looked through at a time
 _SEPARATORS = (",", "\t", ";", "|")
 _COMMA_NUMBER = re.compile(r"[+-]?\d[\d.]*,\d+([eE][+-]?\d+)?")
 
@@ -78,6 +80,8 @@ def read_text(path: Path, reading: Reading) -> Any:
 def read_layout(path: Path, reading: Reading) -> Layout:
     """Names, the column of sample ids and the separator, from the first two rows."""
     sep, spaced, header, first = _beginning(path, reading)
+    if _has_null(path, reading):
+        _report_null(Layout(path, [name.strip() for name in header], None, sep, spaced, reading))
     names = [name.strip() for name in header]
     if not any(names):
         raise FileError(f"{path}: the file is empty; expected a header with rows below it")
@@ -108,7 +112,7 @@ def _beginning(path: Path, reading: Reading) -> tuple[str, bool, list[str], list
 
 
 def _encoding(reading: Reading) -> str:
-    return "utf-8-sig" if reading.encoding.lower() in ("utf-8", "utf8") else reading.encoding
+    return "utf-8-sig" if codecs.lookup(reading.encoding).name == "utf-8" else reading.encoding
 
 
 def _separator(path: Path, reading: Reading) -> str:
@@ -121,6 +125,15 @@ def _separator(path: Path, reading: Reading) -> str:
     return (
         usual if counts[usual] or not any(counts.values()) else max(counts, key=lambda s: counts[s])
     )
+
+
+def _has_null(path: Path, reading: Reading) -> bool:
+    """Whether there is a null character, at which the fast reader would end a cell."""
+    wide = b"\0" in "a".encode(reading.encoding)  # UTF-16: looked for in what it says
+    options = {"encoding": reading.encoding, "newline": ""} if wide else {}
+    with opened(path, "rt" if wide else "rb", **options) as file:
+        null: Any = "\0" if wide else b"\0"
+        return any(null in part for part in iter(lambda: file.read(_CHUNK), null[:0]))
 
 
 def _check_header(path: Path, names: Sequence[str], first: Sequence[str]) -> None:
@@ -280,6 +293,20 @@ def _report_encoding(path: Path, reading: Reading) -> NoReturn:
                     f"save the file as UTF-8, or set encoding, such as {other!r}"
                 ) from None
     raise FileError(f"{path}: not text in {reading.encoding}; set encoding")
+
+
+def _report_null(layout: Layout) -> NoReturn:
+    """Raise for the first cell that has a null character."""
+    for line, cells in itertools.chain([(1, layout.names)], layout.rows()):
+        for place, cell in enumerate(cells):
+            if "\0" in cell:
+                named = line > 1 and place < len(layout.names)
+                column = repr(layout.names[place]) if named else place + 1
+                raise FileError(
+                    f"{layout.path}, line {line}, column {column}: there is a null byte in "
+                    f"{cell!r}; mend the file, or set encoding if it is another, such as 'utf-16'"
+                )
+    raise FileError(f"{layout.path}: there is a null byte in it; the file is damaged or no text")
 
 
 def _report_unclosed(path: Path, message: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,11 @@ from kofa.files.options import nearest
 from kofa.replacing import replacing
 
 FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+_LONGEST_NAME = 80  # characters of a file's name without its ending
+_LONGEST_BYTES = 160  # and bytes, of 255 that file systems take
+_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f-\x9f\ud800-\udfff]')
+# Windows takes these for devices, whatever follows behind a dot.
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 
 def write_file(frame: Any, path: str | PathLike[str]) -> None:
@@ -30,30 +37,67 @@ def write_file(frame: Any, path: str | PathLike[str]) -> None:
     >>> path.read_text()
     'sample,a\\ns1,1\\ns2,2\\n'
     """
-    frame = frame.rename_axis(index=frame.index.name or "sample")
     if str(path) == "-":
-        sys.stdout.write(frame.to_csv())
-        return
-    path = Path(path)
-    kind = check_writable(path)
-    with _in_words(path), replacing(path) as part:
-        _write(frame, part, kind)
+        _to_stdout(_plain(frame).to_csv())
+    else:
+        write_files({Path(path): frame})
+
+
+def write_files(frames: Mapping[Path, Any]) -> None:
+    """Write several tables: all of them appear, or none if one cannot be written."""
+    kinds = {path: check_writable(path) for path in frames}
+    with ExitStack() as stack:
+        for path, frame in frames.items():
+            part = stack.enter_context(_replacing(path))
+            _write(_plain(frame), part, kinds[path])
 
 
 def write_text(path: Path, text: str) -> None:
     """Write text as UTF-8, whole or not at all."""
     check_folder(path)
-    with _in_words(path), replacing(path) as part:
+    with _replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
-@contextmanager
-def _in_words(path: Path) -> Iterator[None]:
-    """Errors that name the file, not the one that was to take its place."""
+def _to_stdout(text: str) -> None:
+    check_stdout()
+    encoding = sys.stdout.encoding or "utf-8"
     try:
-        yield
+        text.encode(encoding)  # all of it or nothing
+    except UnicodeEncodeError as error:
+        raise FileError(
+            f"stdout is in {encoding}, which has no {error.object[error.start]!r}; write to a file"
+        ) from error
+    sys.stdout.write(text)
+
+
+def check_stdout() -> None:
+    """Raise if the program was started without."""
+    if sys.stdout is None:
+        raise FileError("stdout is closed; write to a file")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A file that takes the place of `path` or of what it links to; errors name `path`."""
+    try:
+        with replacing(Path(os.path.realpath(path))) as part:
+            yield part
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
+    # pyarrow's errors are among these, as are texts that are not Unicode.
+    except (ValueError, TypeError, NotImplementedError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{path} cannot be written: {error}") from error
+
+
+def _plain(frame: Any) -> Any:
+    """The table with names that every format takes: words, and those of samples their own."""
+    frame = frame.set_axis([str(name) for name in frame.columns], axis="columns")
+    names = (frame.index.name, "sample", "sample_id", *(f"sample_{n}" for n in range(len(frame.T))))
+    free = (str(n) for n in names if n is not None and str(n) not in frame.columns)
+    return frame.rename_axis(index=next(free))
 
 
 def _write(frame: Any, path: Path, kind: str) -> None:
@@ -62,6 +106,9 @@ def _write(frame: Any, path: Path, kind: str) -> None:
         return
     sep = "\t" if kind.startswith(".tsv") else ","
     frame.to_csv(path, sep=sep, compression="gzip" if kind.endswith(".gz") else None)
+
+
+# ---------------------------------------------------------------- where
 
 
 def check_writable(path: Path) -> str:
@@ -76,10 +123,69 @@ def check_writable(path: Path) -> str:
 
 def check_folder(path: Path) -> None:
     """Raise unless a file of this name can be made in its folder."""
+    if "\0" in str(path):
+        raise FileError(f"{path}: the name of a file cannot have a null byte in it")
     if path.is_dir():
         raise FileError(f"{path}: expected the name of a file but this is a folder")
-    folder = path.parent
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path}: expected the name of a file but this is a pipe or a device")
+    folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {str(folder)!r}; make it first")
+        raise FileError(f"{path}: there is no folder {str(path.parent)!r}; make it first")
+    if path.is_symlink() and os.path.islink(os.path.realpath(path)):
+        raise FileError(f"{path}: this link leads in a circle; choose another name")
     if not os.access(folder, os.W_OK):
-        raise FileError(f"{path}: the folder {str(folder)!r} cannot be written to")
+        raise FileError(f"{path}: the folder {str(path.parent)!r} cannot be written to")
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two names are of one file, by links or by a file system that takes A for a."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    with suppress(OSError):
+        return os.path.samefile(one, other)
+    return False
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """A folder that is there or is made, and is gone again if what it was made for fails."""
+    made = not folder.is_dir()
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder} cannot be made: {error.strerror or error}") from error
+    try:
+        yield
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """A name of a file for each name of a table: all different, on every file system.
+
+    >>> file_names(["a/b", "a_b", "A_B", "con", ""])
+    {'a/b': 'a_b_3', 'a_b': 'a_b', 'A_B': 'A_B_2', 'con': '_con', '': '_'}
+    """
+    safe = {name: _safe(name) for name in names}
+    taken: set[str] = set()
+    for name in sorted(safe, key=lambda name: safe[name] != name):  # good names stay
+        tries = (safe[name] if n == 1 else f"{safe[name]}_{n}" for n in range(1, len(safe) + 2))
+        safe[name] = next(one for one in tries if _folded(one) not in taken)
+        taken.add(_folded(safe[name]))
+    return safe
+
+
+def _safe(name: str) -> str:
+    """A name without what some file systems refuse, and short enough for all."""
+    name = _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME]
+    name = name.encode()[:_LONGEST_BYTES].decode(errors="ignore").rstrip(". ")
+    return f"_{name}" if not name or name[0] in ".- " or _DEVICES.match(name) else name
+
+
+def _folded(name: str) -> str:
+    """The same for names that a file system may take for one."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
