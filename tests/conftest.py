@@ -111,3 +111,31 @@ def mixed(rng, n=60, k=2, d=4):
         "label": labels[:d][np.argmax(3.0 * eta["label"] + noise["label"], axis=1)],
         "count": rng.poisson(3.0 * np.logaddexp(0.0, 2.0 * eta["count"])).astype(float),
     }
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with three tables and a study, as the current one."""
+    import commands
+
+    commands.write_tables(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory):
+    """The bytes of a model of the study."""
+    import commands
+
+    place = tmp_path_factory.mktemp("fitted")
+    commands.write_tables(place)
+    commands.run(["fit", place / "study.toml", "-o", place / "model.kofa"])
+    return (place / "model.kofa").read_bytes()
+
+
+@pytest.fixture
+def model(folder, fitted):
+    """That model, in the folder."""
+    (folder / "model.kofa").write_bytes(fitted)
+    return folder / "model.kofa"

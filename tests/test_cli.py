@@ -24,105 +24,13 @@ pytest.importorskip("rich")
 from typer.testing import CliRunner  # noqa: E402
 
 import kofa  # noqa: E402
+from commands import MAIN, STUDY, error, program, run, tables  # noqa: E402
 from kofa.cli.app import app  # noqa: E402
 from kofa.cli.guess import guess_column  # noqa: E402
 from kofa.cli.study import parse_view, read_study  # noqa: E402
 from kofa.errors import FileError  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
-MAIN = "import sys; sys.argv[0] = 'kofa'; from kofa.cli import main; main()"
-
-
-def run(command, code=0):
-    """Run a command, and return the result once its exit code is as expected."""
-    arguments = shlex.split(command) if isinstance(command, str) else list(map(str, command))
-    result = CliRunner().invoke(app, arguments, prog_name="kofa", env={"COLUMNS": "120"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
-
-
-def error(command, code=1):
-    """The one line that a command says when it fails."""
-    (line,) = run(command, code).stderr.splitlines()
-    assert line.startswith("error: ")
-    return line.removeprefix("error: ")
-
-
-def program(*arguments, **options):
-    """The command in a process of its own."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
-    return subprocess.Popen(
-        [sys.executable, "-c", MAIN, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        env=environment,
-        **options,
-    )
-
-
-def tables(seed=0, n=80):
-    """Three tables with holes about different samples: two of numbers, and a stage."""
-    rng = np.random.default_rng(seed)
-    z = rng.standard_normal((n, 2))
-    ids = pd.Index([f"{i:03d}" for i in range(n)], name="id")
-    rna = pd.DataFrame(z @ rng.standard_normal((2, 6)), ids).add_prefix("g")
-    protein = pd.DataFrame(z @ rng.standard_normal((2, 4)), ids).add_prefix("p")
-    rna, protein = (t + 0.2 * rng.standard_normal(t.shape) for t in (rna, protein))
-    clinical = pd.DataFrame({"age": rng.integers(30, 80, n), "stage": "early"}, ids)
-    clinical.loc[z[:, 0] > 0, "stage"] = "late"
-    holes = rng.random(rna.shape) < 0.1
-    return {"rna": rna.mask(holes), "protein": protein.iloc[:60], "clinical": clinical.iloc[10:70]}
-
-
-STUDY = """\
-[model]
-outputs = ["stage"]
-random_state = 3
-
-[views.rna]
-file = "rna.csv"
-
-[views.protein]
-file = "protein.csv"
-kernel = {name = "rbf", width = 3.0}
-
-[views.stage]
-file = "clinical.csv"
-kind = "categorical"
-columns = ["stage"]
-"""
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder with three tables and a study, as the current one."""
-    for name, frame in tables().items():
-        frame.to_csv(tmp_path / f"{name}.csv")
-    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
-    """The bytes of a model of the study."""
-    place = tmp_path_factory.mktemp("fitted")
-    for name, frame in tables().items():
-        frame.to_csv(place / f"{name}.csv")
-    (place / "study.toml").write_text(STUDY, encoding="utf-8")
-    run(["fit", place / "study.toml", "-o", place / "model.kofa"])
-    return (place / "model.kofa").read_bytes()
-
-
-@pytest.fixture
-def model(folder, fitted):
-    (folder / "model.kofa").write_bytes(fitted)
-    return folder / "model.kofa"
 
 
 # ---------------------------------------------------------------- from tables to predictions

@@ -255,6 +255,29 @@ def test_unknown_columns_and_index(made):
     assert "no column is left" in error_of(path, Reading(drop=["gene*"]))
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("id,a,b\ns1,1\0005,2\n", ", line 2, column 'a': there is a null byte in '1\\x005'; mend"),
+        ("id,a\ns1,1\ns\0002,2\n", ", line 3, column 'id': there is a null byte in 's\\x002'"),
+        ("id,a\0b\ns1,1\n", ", line 1, column 2: there is a null byte in 'a\\x00b'"),
+        ('id,a\ns1,"1\n\0"\n', ", line 2, column 'a': there is a null byte in '1\\n\\x00'"),
+        ("id,a\ns1,1,\0\n", ", line 2, column 3: there is a null byte in '\\x00'"),
+    ],
+)
+def test_null_bytes_in_cells(made, text, place):
+    assert error_of(made("x.csv", text)).startswith(place)
+    assert error_of(made("x.csv", text), Reading(values="labels")).startswith(place)
+    path = made("x.csv", text, "utf-16")
+    assert error_of(path, Reading(encoding="utf-16")).startswith(place)
+
+
+def test_text_of_another_encoding_is_no_table_with_nulls(made):
+    path = made("x.csv", "id,a\ns1,1\n", "utf-16-le")
+    assert "set encoding if it is another, such as 'utf-16'" in error_of(path)
+    assert read_file(path, Reading(encoding="utf-16-le")).loc["s1", "a"] == 1
+
+
 # ---------------------------------------------------------------- no text at all
 
 
@@ -337,6 +360,40 @@ def test_parquet_with_words_repeated_ids_and_marks(tmp_path):
 
 
 # ---------------------------------------------------------------- npz
+
+
+def test_parquet_that_is_no_table_of_single_values(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    ids, x = pa.array(["s1", "s2"]), pa.array([1.0, 2.0])
+
+    def written(*columns, names, **metadata):
+        table = pa.Table.from_arrays([ids, *columns], names=["id", *names])
+        parquet.write_table(table.replace_schema_metadata(metadata or None), path)
+        return [error_of(path, Reading(values=values)) for values in ("numbers", "labels", "words")]
+
+    for values in ([[1, 2], [3]], [{"k": 1}, {"k": 2}], [b"\xff", b"x"]):
+        for message in written(x, pa.array(values), names=["x", "odd"]):
+            assert message.startswith(", column 'odd': expected numbers or words but got values of")
+    assert "2 columns are called 'x'" in written(x, x, names=["x", "x"])[0]
+    bad = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")]
+    )
+    assert "damaged" in written(bad, names=["bad"])[1]
+    nested = '{"index_columns": ' + "[" * 100_000
+    assert "damaged" in written(x, names=["x"], pandas=nested)[0]
+    gone = '{"index_columns": ["gone"]}'
+    assert "no column is called 'gone'" in written(x, names=["x"], pandas=gone)[0]
+
+
+def test_npz_that_declares_more_than_it_has(tmp_path):
+    path = tmp_path / "x.npz"
+    header = {"descr": "<f8", "fortran_order": False, "shape": (10**7, 10**6)}
+    with zipfile.ZipFile(path, "w") as archive, archive.open("x.npy", "w") as member:
+        np.lib.format.write_array_header_1_0(member, header)
+        member.write(bytes(800))
+    message = ": the array 'x' declares 80,000,000,000,000 bytes but has 800; the file is damaged"
+    assert error_of(path) == message
 
 
 def test_npz_by_name_with_and_without_names(tmp_path):

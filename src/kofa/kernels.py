@@ -435,6 +435,12 @@ def _check_weighted(kernel: Weighted, view: str) -> None:
             f"View {view!r}: expected relevance None, 'learn' or numbers of at least 0 "
             f"but got {given!r}."
         )
+    groups: Any = kernel.groups
+    labels = isinstance(groups, tuple) and all(isinstance(one, Hashable) for one in groups)
+    if not (groups is None or labels):
+        raise DeclarationError(
+            f"View {view!r}: expected groups None or a label for each feature but got {groups!r}."
+        )
     if not (kernel.sparsity is None or (_is_number(kernel.sparsity) and kernel.sparsity >= 0)):
         raise DeclarationError(
             f"View {view!r}: expected a sparsity of at least 0 but got {kernel.sparsity!r}."

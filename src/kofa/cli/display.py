@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 import sys
 import time
 import warnings
@@ -18,23 +17,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from kofa.errors import FileError
+from kofa.files import visible
 
 _LONG = ("kernel", "file")  # columns of tables that may take several lines
+_WIDE = 40  # characters of a cell in one line
 _LINE_EVERY = 2.0  # seconds between lines of progress where there is no terminal
 _LONGEST = 2000  # characters of an error or a warning
-# What a terminal obeys instead of showing: control characters, and those that turn the direction
-# of text. Halves of surrogate pairs stand for bytes of file names that are not UTF-8.
-_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 _PLAIN = {"–": "-", "−": "-", "…": "...", "→": "->", "’": "'"}
-
-
-def visible(text: str) -> str:
-    """Text that no terminal takes for a command.
-
-    >>> print(visible("red: \\x1b[31m"))
-    red: \\x1b[31m
-    """
-    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _without_signs(error: UnicodeError) -> tuple[str, int]:
@@ -71,14 +60,14 @@ class Screen:
 
     def note(self, text: str) -> None:
         if not self.quiet:
-            self._tell(escape(_lines(text)))
+            self._tell(escape(visible(text, lines=True)))
 
     def show(self, *things: Any) -> None:
         """Print results, text or tables."""
         if not self.quiet and sys.stdout is None:
             raise FileError("stdout is closed, so nothing can be shown")
         for thing in things if not self.quiet else ():
-            shown = escape(_lines(thing)) if isinstance(thing, str) else thing
+            shown = escape(visible(thing, lines=True)) if isinstance(thing, str) else thing
             self.out.print(shown, soft_wrap=True)
 
     def report(self, *things: Any) -> None:
@@ -155,11 +144,6 @@ class Watch:
             self.screen.note(text)
 
 
-def _lines(text: str) -> str:
-    """Text of several lines, each of them as it is seen."""
-    return "\n".join(map(visible, text.split("\n")))
-
-
 def _give_up_stdout() -> None:
     """What is still to be written goes nowhere, or Python would fail once more at its end."""
     with suppress(OSError, ValueError):
@@ -180,9 +164,11 @@ def table(
 ) -> Table:
     """A plain table; the columns named in `numbers` are aligned to the right."""
     made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for name in columns:
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    for place, name in enumerate(columns):
         justify: Literal["right", "left"] = "right" if name in numbers else "left"
-        made.add_column(name, justify=justify, overflow="fold", no_wrap=name not in _LONG)
-    for row in rows:
-        made.add_row(*(escape(visible(str(cell))) for cell in row))
+        fold = name in _LONG or any(len(row[place]) > _WIDE for row in cells)
+        made.add_column(name, justify=justify, overflow="fold", no_wrap=not fold)
+    for row in cells:
+        made.add_row(*map(escape, row))
     return made

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kofa.cli.display import visible
 from kofa.errors import FileError, KofaError
-from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file
+from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file, visible
 from kofa.files.containers import array_names
 from kofa.files.text import read_layout
 

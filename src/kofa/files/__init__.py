@@ -1,6 +1,6 @@
 """Tables in files: CSV, TSV, Parquet, npz, h5ad and h5mu in; CSV, TSV and Parquet out."""
 
-from kofa.files.options import Reading, Values, listed, nearest
+from kofa.files.options import Reading, Values, listed, nearest, visible
 from kofa.files.reading import SUFFIXES, check_exists, damage_in_words, file_kind, read_file
 from kofa.files.writing import (
     check_folder,
@@ -30,6 +30,7 @@ __all__ = [
     "new_folder",
     "read_file",
     "same_file",
+    "visible",
     "write_file",
     "write_files",
     "write_text",

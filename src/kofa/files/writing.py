@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kofa.errors import FileError
-from kofa.files.options import nearest
+from kofa.files.options import nearest, visible
 from kofa.replacing import replacing
 
 FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
@@ -61,6 +61,8 @@ def write_text(path: Path, text: str) -> None:
 
 def _to_stdout(text: str) -> None:
     check_stdout()
+    if sys.stdout.isatty():
+        text = visible(text, lines=True)
     encoding = sys.stdout.encoding or "utf-8"
     try:
         text.encode(encoding)  # all of it or nothing
