@@ -137,6 +137,25 @@ def test_score_counts_the_units_of_positive_values(data):
     np.testing.assert_allclose(a - b, 4 * np.log(10), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("name", KINDS)
+def test_scores_are_what_the_samples_add_to_the_bound(rng, data, name, kernel):
+    """Of a model that stands still: all likelihood terms and that of z, in the data's units."""
+    part = {key: data[key][:40].copy() for key in dict.fromkeys(["real", name])}
+    part["real"][rng.random(part["real"].shape) < 0.2] = np.nan
+    views = {key: KINDS[key] for key in part} | {"real": kofa.Real(kernel=kernel)}
+    model = fit(views, part, n_factors=2, tol=1e-6)
+    units = 0.0
+    for key, view in model.views_.items():
+        if hasattr(view.layer, "log_unit"):
+            values = np.ones((40, 40)) if view.likelihood is None else part[key]
+            units += np.where(np.isnan(values), 0.0, view.layer.log_unit(values)).sum()
+    terms = [f"likelihood[{key}]" for key in part]
+    local = sum(model.lower_bound_terms_[term][-1] for term in [*terms, "kl_z"])
+    assert min(view.rho for view in model.posterior_) < 0.9 or name in ("real", "positive")
+    assert model.score_samples(part).sum() - units == pytest.approx(local, abs=0.01)
+
+
 def test_names_survive_to_every_output(named_model, data):
     frames = named(data)
     index = list(frames["real"].index)

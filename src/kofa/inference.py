@@ -366,8 +366,9 @@ def _refine(
 def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> tuple[State, bool]:
     """Let the variances in each view that is not Gaussian count as the likelihood has it.
 
-    Also whether they already did. Done where the loop stands still: on the way there, weights
-    that are still too large would make every curvature look small.
+    Also whether they already did, all but; then the state stays, and with it its bound. Done where
+    the loop stands still: on the way there, weights that are still too large would make every
+    curvature look small.
     """
     softened = list(state)
     for m, data in enumerate(engine.rows.views):
@@ -376,7 +377,7 @@ def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> tu
             fall = engine.sag(m, state[m].weights, steps)
             softened[m] = soften(state[m], views[m], fall)
     change = max(old.rho - new.rho for old, new in zip(state, softened, strict=True))
-    return tuple(softened), change < SOFT_ENOUGH
+    return (state, True) if change < SOFT_ENOUGH else (tuple(softened), False)
 
 
 def by_strength(state: State) -> IntArray:

@@ -119,12 +119,12 @@ class Prediction:
     def _log_likelihood(self, name: str, values: Array, q: Latent) -> Array:
         """E log p(y_n | z_n) of each row, or a bound on it; missing entries left out."""
         view, fitted = self.posterior(name), self.views[name]
-        mean, variance = linear_predictor(q, view.weights)
+        mean, variance = linear_predictor(q, view.weights, rho=view.rho)
         targets = fitted.encoder.encode(values)
         if isinstance(fitted.layer, Gaussian):
             log_tau = np.broadcast_to(view.tau.mean_log, (view.n_columns,))
             density = log_tau - _LOG_2PI - view.precision * ((targets - mean) ** 2 + variance)
             return np.asarray(np.nansum(0.5 * density + fitted.layer.log_unit(values), axis=1))
         value, _ = fitted.layer.tangent(np.nan_to_num(targets), mean)
-        bound = value - 0.5 * view.rho * view.precision * variance
+        bound = value - 0.5 * view.precision * variance
         return np.asarray(np.where(np.isnan(targets), 0.0, bound).sum(axis=1))

@@ -176,11 +176,14 @@ def _without_values(rows: Rows) -> Rows:
     return replace(rows, views=tuple(views))
 
 
-def linear_predictor(q: Latent, w: Weights, competing: bool = False) -> tuple[Array, Array]:
+def linear_predictor(
+    q: Latent, w: Weights, competing: bool = False, rho: float = 1.0
+) -> tuple[Array, Array]:
     """Mean and variance of w_d·z_n + b_d under q, each (N, D).
 
     Through z the columns vary together. Where they compete, only their differences count: then
     the variances are those of independent columns that differ in the same way (`_contrasts`).
+    With ρ what ⟨w_d⟩ makes of the variance of z counts less, as in `expected_residual`.
     """
     mean = np.empty((len(q.mean), len(w.mean)))
     variance = np.empty_like(mean)
@@ -192,7 +195,7 @@ def linear_predictor(q: Latent, w: Weights, competing: bool = False) -> tuple[Ar
         # var = var(b|w) + w̄ᵀ Σ_n w̄ + (m − z̄)ᵀ Σ_w (m − z̄) + tr(Σ_w Σ_n)
         along = (away @ B) ** 2 + quadratic_diagonals(B, q.covariance)[pattern]
         of_z = (_contrasts if competing else _variances_along)(W, q.covariance)[pattern]
-        variance[:, members] = w.bias_variance[members] + of_z + along @ scales.T
+        variance[:, members] = w.bias_variance[members] + rho * of_z + along @ scales.T
     return mean, variance
 
 
