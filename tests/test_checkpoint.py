@@ -122,6 +122,19 @@ def test_fit_that_ran_out_of_iterations_can_be_given_more(name, tmp_path):
     assert more.lower_bound_ == pytest.approx(whole.lower_bound_, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The bound was still growing")
+def test_fit_that_ended_with_pruning_can_be_given_more(tmp_path):
+    whole, data = model_of("two tables")
+    pruned = []
+    whole.set_params(n_factors=7, callback=lambda i: pruned.append(i.pruned) and None).fit(data)
+    options = {"n_factors": 7, "max_iter": 1 + pruned.index(True), "checkpoint": tmp_path / "c"}
+    short, _ = model_of("two tables", **options)
+    short.fit(data)
+    again, _ = model_of("two tables", **options)
+    assert_same(again.fit(data, resume=True), short)
+    assert_same(short.set_params(max_iter=1000).fit(data, resume=True), whole)
+
+
 def test_leftovers_of_a_killed_fit_are_cleared_away(tmp_path):
     others = [".c.csv.0123456789ab.tmp", ".d.0123456789ab.tmp"]
     (tmp_path / ".c.0123456789ab.tmp").write_text("half of a")

@@ -74,7 +74,9 @@ def smallest_rise(views, data, **options):
     pruned = []
     model = fit(views, data, callback=lambda i: pruned.append(i.pruned) and None, **options)
     rise = np.diff(model.lower_bounds_) / np.abs(model.lower_bounds_[:-1])
-    return rise[~np.array(pruned[:-1], dtype=bool)].min(initial=0.0)
+    before = np.array(pruned[:-1], dtype=bool)
+    before[-1:] |= pruned[-1]  # the bound at the end is that of what is kept
+    return rise[~before].min(initial=0.0)
 
 
 @settings(

@@ -205,6 +205,26 @@ def test_callback_sees_each_iteration_and_can_stop(rng):
     assert seen[-1].lower_bound == pytest.approx(sum(seen[-1].terms.values()))
 
 
+@pytest.mark.filterwarnings("ignore:The bound was still growing")
+@pytest.mark.parametrize("early", ["callback", "max_iter"])
+def test_bound_of_a_fit_that_ends_with_pruning_is_that_of_what_is_kept(rng, early):
+    data, pruned = two_views(rng), []
+    whole = kofa.FactorModel(n_factors=7, callback=lambda i: pruned.append(i.pruned) and None)
+    whole.fit(data)
+    n = 1 + pruned.index(True)
+    stop = {"callback": lambda i: i.n_iter == n, "max_iter": n}
+    model = kofa.FactorModel(n_factors=7, **{early: stop[early]}).fit(data)
+    assert (model.n_iter_, model.n_factors_) == (n, 6)
+    assert model.lower_bound_ == pytest.approx(whole.lower_bounds_[n], rel=1e-12)
+    for term, path in model.lower_bound_terms_.items():
+        assert path[-1] == pytest.approx(whole.lower_bound_terms_[term][n], rel=1e-9)
+    # Given the weights z could still move; but it is their bound, not that of seven factors.
+    units = sum(60 * view.layer.log_unit(data[n]).sum() for n, view in model.views_.items())
+    terms = [f"likelihood[{name}]" for name in data]
+    local = sum(model.lower_bound_terms_[term][-1] for term in [*terms, "kl_z"])
+    assert local <= model.score_samples(data).sum() - units < local + 2.0
+
+
 def test_warns_with_advice_when_not_converged(rng):
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .*Increase max_iter"):
         kofa.FactorModel(max_iter=2).fit(two_views(rng))

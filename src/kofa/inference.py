@@ -97,7 +97,9 @@ class Iteration:
     lower_bound: float
     terms: dict[str, float]
     n_factors: int
-    pruned: bool  # factors were removed at the end of this iteration: the next bound may be lower
+    # Factors were removed at the end of this iteration: the next bound may be lower. After the
+    # last iteration that is the one that the model keeps in the place of this one.
+    pruned: bool
     start: int = 0
 
 
@@ -276,17 +278,28 @@ def run(
     """Coordinate ascent from one state until the bound stands still."""
     now = journal.resume() or Run(state, engine.Z)
     engine.Z = now.Z
-    if now.ended and now.finished(settings):
-        return now
-    while not now.finished(settings):
-        now = _iterate(engine, roles, now, settings, notify)
-        journal.reached(now)
-    order = by_strength(now.state)
-    engine.keep(order)
-    state = tuple(view.keep(order) for view in now.state)
-    now = replace(now, state=state, Z=engine.Z, ended=True)
-    journal.ended(now)
-    return now
+    if not (now.ended and now.finished(settings)):
+        while not now.finished(settings):
+            now = _iterate(engine, roles, now, settings, notify)
+            journal.reached(now)
+        order = by_strength(now.state)
+        engine.keep(order)
+        state = tuple(view.keep(order) for view in now.state)
+        now = replace(now, state=state, Z=engine.Z, ended=True)
+        journal.ended(now)
+    # Not told to the journal: a run that is given more iterations goes on from before.
+    return _with_own_bound(engine, roles, now) if now.history[-1].pruned else now
+
+
+def _with_own_bound(engine: Engine, roles: Sequence[Role], now: Run) -> Run:
+    """After a last iteration that pruned: one more sweep, so that the bound is of what is left."""
+    stats = engine.sweep(now.state)
+    views = centred(stats, engine.rows)
+    state = global_step(now.state, views)
+    bound = elbo(state, stats, views)
+    terms = bound.named([role.name for role in roles])
+    last = replace(now.history[-1], lower_bound=bound.total, terms=terms)
+    return replace(now, state=state, Z=engine.Z, history=(*now.history[:-1], last))
 
 
 def _iterate(

@@ -293,9 +293,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _warn_unless_converged(self, run: inference.Run) -> None:
         if not (run.converged or run.stopped):
-            growth = float(np.diff(self.lower_bounds_[-2:]).sum())
+            growth = float(np.diff(self.lower_bounds_[-2:]).sum())  # of fewer factors, it may be less
+            by = f" (by {growth:.3g} in the last iteration)" if growth > 0 else ""
             warn(
-                f"The bound was still growing (by {growth:.3g} in the last iteration) after "
+                f"The bound was still growing{by} after "
                 f"max_iter={self.max_iter} iterations. Increase max_iter, or tol if the factors "
                 f"no longer change.",
                 ConvergenceWarning,
