@@ -155,3 +155,79 @@ def test_distances_far_from_zero(rng):
     X = rng.standard_normal((20, 2))
     near, far = (kofa.RBF(width=1.0)(X + offset, X + offset) for offset in (0.0, 1e8))
     np.testing.assert_allclose(near, far, atol=1e-6)
+
+
+# ---------------------------------------------------------------- far from zero
+
+
+def alone_and_together(model, points, view):
+    together = model.predict({"x": points}, view)
+    return np.concatenate([model.predict({"x": row[None]}, view) for row in points]), together
+
+
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+@pytest.mark.parametrize("kernel", ["linear", "bank", kofa.Linear(relevance=[1.0, 2.0, 0.5])])
+def test_products_far_from_zero_are_those_near_zero(rng, kernel, outputs):
+    x, new = rng.normal(size=(60, 3)), rng.normal(size=(20, 3))
+    y = x @ rng.normal(size=(3, 1)) + 0.1 * rng.normal(size=(60, 1))
+    views = {"x": kofa.Real(kernel=kernel, scale=False), "y": kofa.Real()}
+    near = kofa.FactorModel(views, outputs=outputs).fit({"x": x, "y": y}).predict({"x": new}, "y")
+    model = kofa.FactorModel(views, outputs=outputs).fit({"x": x + 1e7, "y": y})
+    alone, together = alone_and_together(model, new + 1e7, "y")
+    np.testing.assert_allclose(alone, together, atol=1e-9)
+    np.testing.assert_allclose(together, near, atol=1e-3)
+
+
+def test_polynomial_far_from_zero_warns_before_rounding_shows(rng):
+    x, new = rng.normal(size=(60, 3)), rng.normal(size=(20, 3))
+    y = x @ rng.normal(size=(3, 1)) + 0.1 * rng.normal(size=(60, 1))
+    model = kofa.FactorModel({"x": kofa.Real(kernel="polynomial", scale=False), "y": kofa.Real()})
+    alone, together = alone_and_together(model.fit({"x": x + 100, "y": y}), new + 100, "y")
+    np.testing.assert_allclose(alone, together, atol=1e-9)
+    for offset in (1e4, 1e7):
+        with pytest.warns(UserWarning, match=r"'x': the Polynomial kernel is all but constant"):
+            model.fit({"x": x + offset, "y": y})
+    alone, together = alone_and_together(model, new + 1e7, "y")
+    np.testing.assert_array_equal(alone, together)  # nothing is left of it
+
+
+# ---------------------------------------------------------------- kernels that say nothing
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [kofa.RBF(width=1e9), kofa.Polynomial(degree=2, offset=1e9), lambda X, V: 7 + 1e-15 * X @ V.T],
+)
+@pytest.mark.filterwarnings("ignore:View 'x'.* all but constant")
+def test_what_rounding_leaves_of_a_constant_kernel_says_nothing(rng, kernel):
+    X = 1e-3 * rng.normal(size=(30, 2))
+    kernel = KernelMap.fit("x", as_kernel(kernel, "x"), Scaling.identity(2), X, np.arange(30))
+    assert kernel.says_nothing
+    assert (kernel.encode(X) == 0.0).all()
+
+
+def test_small_kernels_are_not_constant(rng):
+    X = 1e-12 * rng.normal(size=(30, 2))
+    kernel = KernelMap.fit("x", kofa.Linear(), Scaling.identity(2), X, np.arange(30))
+    np.testing.assert_allclose(np.mean(kernel.encode(X) ** 2), 1.0, rtol=1e-10)
+
+
+OFF = {
+    "no landmark": kofa.Real(kernel="rbf", sparse=True),
+    "no feature": kofa.Real(kernel=kofa.RBF(relevance="learn", sparsity=50.0)),
+    "constant": kofa.Real(kernel=kofa.RBF(width=1e9)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:View 'junk'.*switched off")
+@pytest.mark.parametrize("view", OFF.values(), ids=OFF)
+def test_views_that_are_switched_off_change_neither_scores_nor_predictions(rng, view):
+    x, junk = rng.normal(size=(60, 3)), rng.normal(size=(60, 4))
+    data = {"x": x, "y": np.sin(x[:, :1]) + 0.1 * rng.normal(size=(60, 1))}
+    views = {"x": kofa.Real(kernel=kofa.RBF(2.0)), "y": kofa.Real()}
+    plain = kofa.FactorModel(views, outputs=["y"]).fit(data)
+    model = kofa.FactorModel({**views, "junk": view}, outputs=["y"]).fit({**data, "junk": junk})
+    assert model.views_["x"].encoder.scale == pytest.approx(plain.views_["x"].encoder.scale)
+    assert model.score({**data, "junk": junk}) == pytest.approx(model.score(data), abs=1.0)
+    assert model.score(data) == pytest.approx(plain.score(data), rel=0.02)
+    np.testing.assert_allclose(model.predict(data, "y"), plain.predict(data, "y"), atol=0.05)

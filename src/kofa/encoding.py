@@ -28,8 +28,6 @@ from kofa.study import Study, check_missing
 from kofa.tables import Table
 from kofa.vectors import Vectors, pool, relevance_vectors
 
-_SILENT = 1e150  # the scale of a kernel that is switched off
-
 
 @dataclass(frozen=True, eq=False)
 class FittedView:
@@ -55,6 +53,11 @@ class FittedView:
     def likelihood(self) -> Likelihood | None:
         """How the columns are explained; None for similarities."""
         return None if isinstance(self.encoder, KernelMap) else self.encoder
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it is a kernel that is constant, or that the outputs switched off."""
+        return isinstance(self.encoder, KernelMap) and self.encoder.says_nothing
 
     @cached_property
     def layer(self) -> Likelihood:
@@ -131,13 +134,13 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
     vectors = relevance_vectors(study, lessons, pools, rng)
     rows = pools | {name: one.kept for name, one in vectors.items()}
     maps = {name: study.kernel_map(name, lessons.kernels[name], rows[name]) for name in pools}
-    top = max([lessons.weights[n] * maps[n].scale for n in maps if n in lessons.weights] or [1.0])
-    for name, weight in lessons.weights.items():
-        if name in maps:  # all kernels on one scale, each with the weight that was learnt
-            maps[name] = replace(maps[name], scale=top / weight)
     for name, one in vectors.items():
         if one.silent:
-            maps[name] = replace(maps[name], scale=_SILENT)
+            maps[name] = maps[name].switched_off()
+    weighted = [n for n in maps if n in lessons.weights and not maps[n].says_nothing]
+    top = max([lessons.weights[name] * maps[name].scale for name in weighted] or [1.0])
+    for name in weighted:  # all kernels on one scale, each with the weight that was learnt
+        maps[name] = replace(maps[name], scale=top / lessons.weights[name])
     return {
         name: FittedView(
             replace(study.role(name), weight=lessons.weights.get(name, top) / top),

@@ -9,13 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from kofa.errors import DataError, DeclarationError
+from kofa.errors import DataError, DeclarationError, warn
 from kofa.linalg import Array, IntArray, centre
 from kofa.scaling import Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
 _SHOWN = 8  # features whose relevance a repr lists
 _BLOCK = 2**20  # entries of a kernel that are computed at a time
+# What centring leaves of a kernel, relative to its values: below, it is rounding, or that shows.
+_CONSTANT, _HARDLY_VARIES = 1e-12, 1e-7
+_LARGEST = 1e150  # whose square is still a number
 
 # ---------------------------------------------------------------- formulas
 
@@ -28,6 +31,11 @@ class Kernel:
     def takes_missing(self) -> bool:
         """Whether a mean may stand for a missing value."""
         return True
+
+    @property
+    def ignores_shift(self) -> bool:
+        """Whether it is the same for X + c and V + c once it is centred."""
+        return False
 
     def __call__(self, X: Array, V: Array) -> Array:
         raise NotImplementedError
@@ -121,6 +129,10 @@ class Linear(Weighted):
     array([[1.5]])
     """
 
+    @property
+    def ignores_shift(self) -> bool:
+        return True
+
     def __call__(self, X: Array, V: Array) -> Array:
         weights = self.weights(X.shape[1])
         return np.asarray((X if weights is None else X * weights) @ V.T / X.shape[1])
@@ -162,6 +174,10 @@ class Radial(Kernel):
     """
 
     width: float | Literal["auto", "median"] = "auto"
+
+    @property
+    def ignores_shift(self) -> bool:
+        return True
 
     def distance(self, X: Array, V: Array) -> Array:
         """The distance to which `profile` applies."""
@@ -329,6 +345,10 @@ class Mixture(Kernel):
     @property
     def takes_missing(self) -> bool:
         return all(kernel.takes_missing for kernel in self.kernels)
+
+    @property
+    def ignores_shift(self) -> bool:
+        return all(kernel.ignores_shift for kernel in self.kernels)
 
     def __call__(self, X: Array, V: Array) -> Array:
         if isinstance(self.weights, str):
@@ -534,7 +554,9 @@ class KernelMap:
     V: Array  # landmarks, scaled
     column_mean: Array  # (R,)
     scale: float
-    mean_self: float  # mean over the landmarks of the centred k(v, v); NaN where not known
+    # Mean over the landmarks of the centred k(v, v). NaN where not known, 0 of a kernel that says
+    # nothing: one that is constant up to rounding, or that the outputs switched off.
+    mean_self: float
     by_row: bool = True  # whether rows are centred too, which costs one of R directions
 
     @classmethod
@@ -551,19 +573,37 @@ class KernelMap:
         V = kernel.landmarks(X, index)
         kernel = kernel.resolve(V)
         plain = cls(view, kernel, scaling, V, np.zeros(len(index)), 1.0, np.nan, by_row)
-        total, square = np.zeros(len(index)), 0.0
+        total, square, largest = np.zeros(len(index)), 0.0, 0.0
         for where in _row_blocks(len(index), len(index)):
-            total += plain.evaluate(X[index[where]]).sum(axis=0)
+            k = plain.evaluate(X[index[where]])
+            total += k.sum(axis=0)
+            largest = max(largest, float(k.max()), -float(k.min()))
         column_mean = total / len(index)
         centred = replace(plain, column_mean=column_mean)
         for where in _row_blocks(len(index), len(index)):
             k = centred.centre(plain.evaluate(X[index[where]]))
             square += float(np.vdot(k, k))
-        size = np.sqrt(square) / len(index)
+        size = float(np.sqrt(square)) / len(index)
+        if 0 < size < _HARDLY_VARIES * largest and (V[0] != V).any():
+            warn(
+                f"View {view!r}: the {kernel_name(kernel)} kernel is all but constant, so that "
+                f"rounding shows in it; use scale=True, or another width or offset."
+            )
+        if size <= _CONSTANT * largest:
+            centred = replace(centred, scale=largest or 1.0)
+            return centred.switched_off() if by_row else centred
         diagonal = kernel.diagonal(X[index])
         mean = column_mean.mean() if by_row else 0.0
         mean_self = np.nan if diagonal is None else float(diagonal.mean() - mean)
-        return replace(centred, scale=float(size) if size > 1e-12 else 1.0, mean_self=mean_self)
+        return replace(centred, scale=size, mean_self=mean_self)
+
+    def switched_off(self) -> KernelMap:
+        """The map of a kernel that says nothing."""
+        return replace(self, mean_self=0.0)
+
+    @property
+    def says_nothing(self) -> bool:
+        return self.mean_self == 0.0
 
     def grams(self, X: Array) -> list[Array]:
         """The landmarks X among themselves, as `encode` has them, (R, R), for each kernel in it."""
@@ -582,15 +622,19 @@ class KernelMap:
                 f"View {self.view!r}: expected the {kernel_name(self.kernel)} kernel to return an "
                 f"array of shape {(len(X), len(self.V))} but got {k.shape}."
             )
-        if not np.isfinite(k).all():
+        if not (np.abs(k) < _LARGEST).all():
             raise DataError(
                 f"View {self.view!r}: expected finite values of the {kernel_name(self.kernel)} "
-                f"kernel but got NaN or infinity; scale the columns or choose another kernel."
+                f"kernel but got NaN, infinity or more than {_LARGEST:g}; scale the columns or "
+                f"choose another kernel."
             )
         return k
 
     def centre(self, k: Array) -> Array:
         """Centre and scale rows of the kernel, in place."""
+        if self.says_nothing:
+            k[...] = 0.0
+            return k
         if self.by_row:
             k -= k.mean(axis=1, keepdims=True)
             k += self.column_mean.mean()

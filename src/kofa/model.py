@@ -293,7 +293,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _warn_unless_converged(self, run: inference.Run) -> None:
         if not (run.converged or run.stopped):
-            growth = float(np.diff(self.lower_bounds_[-2:]).sum())  # of fewer factors, it may be less
+            growth = float(np.diff(self.lower_bounds_[-2:]).sum())  # negative with fewer factors
             by = f" (by {growth:.3g} in the last iteration)" if growth > 0 else ""
             warn(
                 f"The bound was still growing{by} after "

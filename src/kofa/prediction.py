@@ -113,7 +113,8 @@ class Prediction:
             kl = trace[q.patterns.label] + (q.mean**2).sum(axis=1) - self.n_factors
             scores[where] = -0.5 * kl
             for name, y in values.items():
-                scores[where] += self._log_likelihood(name, y, q)
+                if not self.views[name].says_nothing:
+                    scores[where] += self._log_likelihood(name, y, q)
         return scores
 
     def _log_likelihood(self, name: str, values: Array, q: Latent) -> Array:

@@ -32,10 +32,10 @@ class Scaling:
         return cls(np.zeros(n_columns), np.ones(n_columns), unit)
 
     @classmethod
-    def as_is(cls, values: Array, unit: Unit = "value") -> Scaling:
-        """None but for the unit; the mean of each column is known all the same."""
-        mean = cls.fit(values, unit=unit).centre
-        return replace(cls.identity(values.shape[1], unit), typical=mean)
+    def as_is(cls, values: Array, unit: Unit = "value", shift: bool = False) -> Scaling:
+        """None but for the unit and, with `shift`, the mean; the mean is known all the same."""
+        mean, identity = cls.fit(values, unit=unit).centre, cls.identity(values.shape[1], unit)
+        return replace(identity, centre=mean) if shift else replace(identity, typical=mean)
 
     @classmethod
     def fit(

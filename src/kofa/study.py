@@ -97,7 +97,8 @@ class Study:
             return Scaling.identity(values.shape[1])
         unit = view.likelihood.unit
         if not view.scale:
-            return Scaling.as_is(values, unit)
+            # Far from zero products would lose what centring leaves of them.
+            return Scaling.as_is(values, unit, shift=kernel.ignores_shift)
         # Nobody knows what another value of a column would mean that is constant in fit.
         return Scaling.fit(values, unit=unit, no_spread=np.inf)
 
