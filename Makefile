@@ -5,18 +5,22 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+# Several tests at a time; each has one thread.
+PARALLEL := -q -n auto --dist worksteal
 
-.PHONY: help demo test test-slow test-paper paper lint format bench bench-peers clean
+.PHONY: help demo test test-slow test-versions test-paper paper lint format bench bench-peers clean
 
 help:
-	@echo "make demo         fit a model to data that ships with scikit-learn and show the result"
-	@echo "make test         run the tests"
-	@echo "make test-slow    run the tests that take minutes"
-	@echo "make test-paper   run the paper's experiments quickly, as a test (needs the data)"
-	@echo "make paper        run the paper's experiments in full; takes hours"
-	@echo "make lint         check style and types"
-	@echo "make bench        measure speed, memory and accuracy; prints a table"
-	@echo "make bench-peers  compare with other packages (installs them in $(PEERS))"
+	@echo "make demo           fit a model to data that ships with scikit-learn and show the result"
+	@echo "make test           run the tests"
+	@echo "make test-slow      run the tests that take minutes"
+	@echo "make test-versions  run the tests on every Python found, and with the oldest dependencies;"
+	@echo "                    TESTS=tests/test_cli.py runs a part of them"
+	@echo "make test-paper     run the paper's experiments quickly, as a test (needs the data)"
+	@echo "make paper          run the paper's experiments in full; takes hours"
+	@echo "make lint           check style and types"
+	@echo "make bench          measure speed, memory and accuracy; prints a table"
+	@echo "make bench-peers    compare with other packages (installs them in $(PEERS))"
 
 $(VENV)/.ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "kofa needs Python 3.11 or newer on the PATH"; exit 1; }
@@ -32,12 +36,16 @@ $(PEERS)/.ready: pyproject.toml
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/demo.py
 
-# Several tests at a time, each with one thread.
 test: $(VENV)/.ready
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL)
 
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m slow
+
+# OTHERS=yes leaves out the Python of `make test`.
+test-versions:
+	@test -n "$(PYTHON)" || { echo "kofa needs Python 3.11 or newer on the PATH"; exit 1; }
+	$(PYTHON) tests/versions.py $(if $(OTHERS),--others) $(PARALLEL) $(TESTS)
 
 test-paper: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m paper
@@ -61,4 +69,4 @@ bench-peers: $(PEERS)/.ready
 	$(PEERS)/bin/python -m benchmarks.peers
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

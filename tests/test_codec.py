@@ -123,15 +123,13 @@ def test_numbers_in_long_tuples_are_arrays():
     assert [array.shape for array in arrays.values()] == [(1000,)]
 
 
-@pytest.mark.parametrize("name", ["category", "string", "Int8", "UInt64", "Float32", "boolean"])
+@pytest.mark.parametrize(
+    "name", ["category", "str", "string", "Int8", "UInt64", "Float32", "boolean"]
+)
 def test_pandas_dtypes_come_back(name):
     pd = pytest.importorskip("pandas")
-    dtype = (
-        pd.Series([0, 1, 1])
-        .astype(str if name in ("category", "string") else int)
-        .astype(name)
-        .dtype
-    )
+    words = name in ("category", "str", "string")
+    dtype = pd.Series([0, 1, 1]).astype(str if words else int).astype(name).dtype
     assert through_json(dtype) == dtype
 
 

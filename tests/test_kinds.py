@@ -215,6 +215,7 @@ def test_no_samples_give_empty_predictions(model):
 SIDE = np.arange(40) % 3 == 0
 HIDDEN = np.arange(40) < 4
 NAMES = [f"s{i}" for i in range(40)]
+WORDS = pd.Series(["a", None]).dtype  # object, or from pandas 3 on str
 
 
 def labels_of(yes, no):
@@ -235,6 +236,7 @@ LABELS = {
     "floats": (np.where(HIDDEN, np.nan, labels_of(2.5, 1.0)), [1.0, 2.5], np.dtype(float)),
     "words and numbers": (labels_of(1, "a"), [1, "a"], object),
     "series of objects": (series("b", "a", object), ["a", "b"], np.dtype(object)),
+    "series of words": (series("b", "a", None), ["a", "b"], WORDS),
     "series of strings": (series("b", "a", "string"), ["a", "b"], pd.StringDtype()),
     "series of Int64": (series(3, 7, "Int64"), [3, 7], pd.Int64Dtype()),
     "series of boolean": (series(True, False, "boolean"), [False, True], pd.BooleanDtype()),
@@ -361,6 +363,7 @@ TYPES = {
     "category": (kofa.Categorical(), frame(labels_of("b", "a"), "category")),
     "object": (kofa.Categorical(), frame(labels_of("b", "a"), object)),
     "string": (kofa.Categorical(), frame(labels_of("b", "a"), "string")),
+    "words": (kofa.Categorical(), frame(labels_of("b", "a"), None)),
     "int labels": (kofa.Categorical(), frame(COUNTS, int, holes=False)),
     "bool labels": (kofa.Categorical(), frame(SIDE, bool, holes=False)),
     "float32": (kofa.Real(), frame(COUNTS, "float32")),

@@ -304,6 +304,7 @@ LABELS = {
     "categories": lambda pd: pd.Series(pd.Categorical.from_codes(CODES, ["lo", "mid", "hi"], True)),
     "numbered categories": lambda pd: pd.Series(CODES).astype("category"),
     "string": lambda pd: pd.Series(np.array(["x", "y", "z"])[CODES]).astype("string"),
+    "words of pandas": lambda pd: pd.Series(np.array(["x", "y", "z"])[CODES].tolist()),
     "nullable": lambda pd: pd.Series(CODES).astype("Int64"),
     "nullable truth": lambda pd: pd.Series(CODES > 0).astype("boolean"),
     "dates": lambda pd: pd.Series(pd.to_datetime(["2024-01", "2024-02", "2025-01"])[CODES]),

@@ -147,13 +147,11 @@ def _checked(path: Path, frame: Any, reading: Reading) -> Any:
 
     if not len(frame):
         raise FileError(f"{path}: there are no rows")
-    if isinstance(frame.index, pd.RangeIndex):
-        frame.index = pd.Index([str(row) for row in range(len(frame))], dtype=object)
-    elif frame.index.hasnans:
+    if frame.index.hasnans:
         row = int(np.argmax(frame.index.isna()))
         raise FileError(f"{path}, row {row}: expected a sample id but it is missing")
     name = frame.index.name
-    frame.index = pd.Index([str(one) for one in frame.index], dtype=object, name=name)
+    frame.index = pd.Index([str(one) for one in frame.index], name=name)
     if not frame.index.is_unique:
         first, second = same_ids(frame.index)
         raise repeated(f"{path}, rows {first} and {second}", frame.index)

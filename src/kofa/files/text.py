@@ -221,7 +221,7 @@ def _ids(layout: Layout, index: Any) -> Any:
     import pandas as pd
 
     if layout.index is None:
-        return pd.Index([str(row) for row in range(len(index))], dtype=object)
+        return pd.Index([str(row) for row in range(len(index))])
     name = layout.index or None
     if index.hasnans:
         row = int(np.argmax(index.isna()))
@@ -231,7 +231,7 @@ def _ids(layout: Layout, index: Any) -> Any:
             f"{layout.path}, line {line}, column {layout.index!r}: expected a sample id but got "
             f"{got!r}; fill it in, remove the row, or name the column of ids with index"
         )
-    ids = pd.Index([one.strip() for one in index], dtype=object, name=name)
+    ids = pd.Index([one.strip() for one in index], name=name)
     if not ids.is_unique:
         first, second = (_nth(layout, row)[0] for row in same_ids(ids))
         place = f"{layout.path}, lines {first} and {second}, column {layout.index!r}"
