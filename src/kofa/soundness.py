@@ -160,7 +160,7 @@ def _typed_labels(classes: Any, dtype: Any) -> None:
     else:
         require(dtype is not None and hasattr(dtype, "name"), "its labels have no type")
         with with_pandas("a label") as pd:
-            pd.Series(classes).astype(dtype)
+            pd.Series(classes, dtype=classes.dtype).astype(dtype)
 
 
 def most_room(classes: Any) -> np.dtype[Any]:

@@ -387,10 +387,19 @@ def named(values: Array, rows: Any, columns: Sequence[Hashable] | None) -> Any:
     if rows is None:
         return values
     pd = import_pandas()
-    header = None if columns is None else pd.Index(list(columns))
+    header = None if columns is None else _index(columns)
     return pd.DataFrame(
-        values, index=rows if hasattr(rows, "dtype") else list(rows), columns=header
+        values, index=rows if hasattr(rows, "dtype") else _index(rows), columns=header
     )
+
+
+def _index(names: Sequence[Hashable]) -> Any:
+    """Names as pandas has them: as words where all are, but for those that UTF-8 cannot write."""
+    pd = import_pandas()
+    try:
+        return pd.Index(list(names))
+    except UnicodeEncodeError:
+        return pd.Index(list(names), dtype=object)
 
 
 def labelled(values: Array, samples: Samples, columns: Sequence[Hashable] | None) -> Any:
@@ -421,7 +430,7 @@ def decoded(values: Array, view: Any, samples: Samples) -> Any:
     if samples.names is None:
         return labels
     name = None if view.inputs is None else view.inputs[0]
-    return _typed(import_pandas().Series(labels, index=samples.names, name=name), view.dtype)
+    return _typed(_series(labels, samples.names, name), view.dtype)
 
 
 def restored(values: Array, table: Table, samples: Samples) -> Any:
@@ -436,12 +445,16 @@ def restored(values: Array, table: Table, samples: Samples) -> Any:
     pd = import_pandas()
     names = range(len(columns)) if table.columns is None else table.columns
     dtypes = table.dtypes if len(table.dtypes) == len(columns) else table.dtypes * len(columns)
-    return pd.DataFrame(
-        {
-            name: _typed(pd.Series(column, index=samples.names), dtype)
-            for name, column, dtype in zip(names, columns, dtypes, strict=True)
-        }
-    )
+    typed = [
+        _typed(_series(column, samples.names), dtype)
+        for column, dtype in zip(columns, dtypes, strict=True)
+    ]
+    return pd.DataFrame(dict(enumerate(typed))).set_axis(_index(names), axis=1)
+
+
+def _series(values: Any, samples: Any, name: Hashable = None) -> Any:
+    """A Series of the values' own type: pandas looks for no other in objects."""
+    return import_pandas().Series(values, index=samples, name=name, dtype=values.dtype)
 
 
 def import_pandas() -> Any:
