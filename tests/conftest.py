@@ -11,7 +11,7 @@ import pytest
 import kofa
 from kofa import datasets
 from kofa.engine import InMemory
-from kofa.inference import Role, spectral, start
+from kofa.inference import Role, prepare, spectral, start
 from kofa.observations import Observations, Rows
 
 
@@ -85,7 +85,9 @@ def core(views, roles=None, n_factors=3, seed=0, likelihoods=None):
         for v, likelihood in zip(views, likelihoods, strict=True)
     ]
     engine = InMemory(Rows.stack(observed))
-    state = start(engine, roles, spectral(engine, roles, n_factors, np.random.default_rng(seed)))
+    rng = np.random.default_rng(seed)
+    Z = spectral(engine, roles, n_factors, rng)
+    state = start(engine, prepare(engine, roles, Z, rng), Z)
     return engine, state, roles
 
 

@@ -14,7 +14,8 @@ from kofa.bound import elbo
 from kofa.inference import Role, _refine
 from kofa.likelihoods import Bernoulli, Multinomial, Poisson
 from kofa.observations import Observations
-from kofa.refinement import SIGNALS, Chart, choose_scale, left_out, refine
+from kofa.posterior import Gamma
+from kofa.refinement import SIGNALS, Chart, choose_scale, left_out, refine, sample_rows
 from kofa.updates import centred, global_step, update_weights
 
 RATE = np.array([2.0, 1.0, 5.0])
@@ -181,7 +182,7 @@ def test_scale_is_the_one_that_predicts_left_out_samples_best(rng, make):
     data, Z = small(rng, make)
     _, state, _ = core([data.targets], [Role("t")], 2, likelihoods=[data.likelihood])
     energy = np.array([1.0, 0.5])
-    chosen = energy.sum() / choose_scale(state[0], data, Z, energy).mean[0]
+    chosen = energy.sum() / choose_scale(state[0], data, Z, energy, rng).mean[0]
     X, scores = np.column_stack([Z, np.ones(len(Z))]), []
     for signal in SIGNALS[:6]:
         alpha, score = energy.sum() / signal / energy, 0.0
@@ -193,3 +194,47 @@ def test_scale_is_the_one_that_predicts_left_out_samples_best(rng, make):
     best = int(np.argmax(scores))
     assert 0 < best < len(scores) - 1
     assert abs(int(np.argmin(np.abs(np.log(np.array(SIGNALS) / chosen)))) - best) <= 1
+
+
+def test_left_out_respects_the_precision_of_each_column(rng):
+    data, Z = small(rng, bernoulli)
+    alpha, gamma = np.array([0.5, 1.0]), np.array([0.05, 1.0, 30.0])
+    eta = np.column_stack([Z, np.ones(len(Z))]) @ posterior_mode(data, Z, alpha).T
+    found = left_out(data, eta, np.outer(gamma, alpha), Z)
+    for d, one in enumerate(gamma):
+        np.testing.assert_array_equal(found[:, d], left_out(data, eta, one * alpha, Z)[:, d])
+
+
+def test_precision_of_columns_counts_where_the_scale_is_chosen(rng):
+    """With γ = 10 for all columns the weights are those of ten times the α."""
+    data, Z = small(rng, bernoulli)
+    _, (view,), _ = core([data.targets], [Role("t", sparse=True)], 2, likelihoods=[data.likelihood])
+    of_gamma = [replace(view, gamma=Gamma(np.full(3, g), np.ones(3))) for g in (1.0, 10.0)]
+    one, ten = (choose_scale(v, data, Z, np.array([1.0, 0.5]), rng).mean for v in of_gamma)
+    np.testing.assert_allclose(10 * ten, one, rtol=1e-3)
+
+
+# ---------------------------------------------------------------- which samples
+
+
+@pytest.mark.parametrize("kind", [Bernoulli(1), Multinomial(2), Multinomial(3)])
+def test_labels_in_rotation_are_all_in_the_sample(rng, kind):
+    """And in their shares, each row at most once."""
+    n_classes = getattr(kind, "n_classes", 2)
+    label = np.arange(1800) % n_classes
+    targets = label[:, None] if isinstance(kind, Bernoulli) else np.eye(n_classes)[label]
+    data = Observations.from_values(targets.astype(float), kind)
+    rows = sample_rows(data, np.ones(1800, dtype=bool), rng)
+    assert len(np.unique(rows)) == 600
+    assert np.ptp(np.bincount(label[rows])) <= 1
+
+
+def test_sample_is_drawn_at_random_among_those_that_qualify(rng):
+    data = Observations.from_values(np.tile([[0.0], [1.0]], (1000, 1)), Bernoulli(1))
+    qualify = np.arange(2000) % 5 < 4
+    drawn = [sample_rows(data, qualify, np.random.default_rng(seed)) for seed in (0, 0, 1)]
+    assert all(qualify[rows].all() for rows in drawn)
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert len(np.intersect1d(drawn[0], drawn[2])) < 400
+    few = np.arange(2000) < 600
+    np.testing.assert_array_equal(sample_rows(data, few, rng), np.arange(600))

@@ -22,7 +22,7 @@ _LIMITS = (-1.5, 1.5)  # of log sharpness
 _PRIOR = 0.5  # its standard deviation a priori
 
 
-def sharpness(rows: Rows, state: State, m: int) -> float:
+def sharpness(rows: Rows, state: State, m: int, rng: np.random.Generator) -> float:
     """The factor of η with which view m of the samples is best predicted from their other views.
 
     The samples' own part in the weights is taken out; 1 where nothing else is known of them.
@@ -30,9 +30,10 @@ def sharpness(rows: Rows, state: State, m: int) -> float:
     data, others = rows.views[m], [i for i in range(len(state)) if i != m]
     seen = [rows.views[i].observed.any(axis=1) for i in others]
     labelled = data.observed.any(axis=1)
-    which = sample_rows(labelled & np.any(seen, axis=0))
-    if len(which) == 0 or data.likelihood is None:
+    qualify = labelled & np.any(seen, axis=0)
+    if not qualify.any() or data.likelihood is None:
         return 1.0
+    which = sample_rows(data, qualify, rng)
     part = Rows.stack([rows.views[i].take(which) for i in others])
     beside = tuple(state[i] for i in others)
     e = evidence(beside, tuple(view.columns for view in part.views))
@@ -40,7 +41,8 @@ def sharpness(rows: Rows, state: State, m: int) -> float:
     view = state[m]
     mean, variance = linear_predictor(q, view.weights, data.likelihood.competing)
     copies = float(labelled.sum()) / len(which)
-    mean = left_out(data.take(which), mean, view.alpha.mean, q.mean, copies)
+    precision = np.outer(view.column_precision, view.alpha.mean)
+    mean = left_out(data.take(which), mean, precision, q.mean, copies)
     return _sharpest(data.take(which), data.likelihood, mean, variance)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from kofa.linalg import Array, IntArray
-from kofa.observations import Rows
+from kofa.observations import Observations, Rows
 from kofa.posterior import State, Weights
 from kofa.updates import (
     Evidence,
@@ -94,7 +94,7 @@ class InMemory:
 
     def principal_directions(self, views: list[int], k: int, rng: np.random.Generator) -> Array:
         """Leading left singular vectors (N, ≤ k) of some views side by side, missing as mean."""
-        stack = [self.rows.views[m].values for m in views]
+        stack = [_centred(self.rows.views[m]) for m in views]
         side = min(self.rows.n_samples, sum(y.shape[1] for y in stack))
         if side <= 200 or (side <= 1200 and k > side / 5):
             U, sigma = _exact_svd(stack)
@@ -104,6 +104,13 @@ class InMemory:
         U = U[:, enough][:, :k]
         # Singular vectors have no sign; this choice does not depend on the order of the rows.
         return U * np.where((U**3).sum(axis=0) < 0, -1.0, 1.0)
+
+
+def _centred(view: Observations) -> Array:
+    """The values less the mean of what is observed in each column; zero where missing."""
+    if not view.augmented:  # scaled, or centred as a kernel, before
+        return view.values
+    return (view.values - view.y_sum / view.n[view.columns.label]) * view.mask
 
 
 def _exact_svd(stack: list[Array]) -> tuple[Array, Array]:

@@ -171,10 +171,10 @@ def spectral(
     return Z if Z.shape[1] else np.ones((n, 1)) / n  # nothing varies
 
 
-def start(engine: Engine, roles: Sequence[Role], Z: Array, random_Z: Array | None = None) -> State:
-    """The first global factors, from the spectral Z or from a random one in its place.
+def prepare(engine: Engine, roles: Sequence[Role], Z: Array, rng: np.random.Generator) -> State:
+    """Priors, and global factors to begin with, from the spectral Z.
 
-    The priors come from the spectral Z in either case, so that bounds can be compared.
+    They are the same for all starts, so that bounds can be compared.
     """
     views = centred(engine.summarise(Z), engine.rows)
     supervised = any(role.output for role in roles)
@@ -182,10 +182,12 @@ def start(engine: Engine, roles: Sequence[Role], Z: Array, random_Z: Array | Non
         _start_view(role, s, supervised, data.likelihood)
         for role, s, data in zip(roles, views, engine.rows.views, strict=True)
     ]
-    state = _spectral_priors(state, roles, engine.rows.views, Z)
-    if random_Z is not None:
-        views = centred(engine.summarise(random_Z), engine.rows)
-    return global_step(tuple(state), views)
+    return tuple(_spectral_priors(state, roles, engine.rows.views, Z, rng))
+
+
+def start(engine: Engine, state: State, Z: Array) -> State:
+    """The first global factors, from the spectral Z or from a random one in its place."""
+    return global_step(state, centred(engine.summarise(Z), engine.rows))
 
 
 def _start_view(
@@ -224,7 +226,11 @@ def _start_view(
 
 
 def _spectral_priors(
-    state: Sequence[ViewPosterior], roles: Sequence[Role], data: Sequence[Observations], Z: Array
+    state: Sequence[ViewPosterior],
+    roles: Sequence[Role],
+    data: Sequence[Observations],
+    Z: Array,
+    rng: np.random.Generator,
 ) -> list[ViewPosterior]:
     """Give outputs a prior that trusts strong directions of the inputs more than weak ones.
 
@@ -235,7 +241,7 @@ def _spectral_priors(
     total = np.sum([energy(view, role).sum(axis=0) for view, role in inputs], axis=0)
     total = np.maximum(total, LEAST_ENERGY * max(float(total.max()), np.finfo(float).tiny))
     return [
-        _with_energy(view, total, observations, Z) if role.output else view
+        _with_energy(view, total, observations, Z, rng) if role.output else view
         for view, role, observations in zip(state, roles, data, strict=True)
     ]
 
@@ -254,9 +260,11 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     return np.array([np.maximum((dual * (part @ dual)).sum(axis=0), 0.0) for part in role.grams])
 
 
-def _with_energy(view: ViewPosterior, total: Array, data: Observations, Z: Array) -> ViewPosterior:
+def _with_energy(
+    view: ViewPosterior, total: Array, data: Observations, Z: Array, rng: np.random.Generator
+) -> ViewPosterior:
     if data.augmented:
-        known = choose_scale(view, data, Z, total)
+        known = choose_scale(view, data, Z, total, rng)
         return replace(view, alpha=known, alpha_prior=known, energy=total)
     shape = np.array(SPECTRAL_SHAPE)
     c = float(total.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
@@ -461,9 +469,10 @@ def best_of(
     work = engine.rows.size * settings.n_factors
     with threads_for(work):
         Z = spectral(engine, roles, settings.n_factors, rng)
+        prepared = prepare(engine, roles, Z, rng)
     for nth in range(n_init):
         with threads_for(work):
-            state = start(engine, roles, Z, rng.standard_normal(Z.shape) if nth else None)
+            state = start(engine, prepared, rng.standard_normal(Z.shape) if nth else Z)
             tell = _of_start(notify, nth)
             candidate = run(engine, roles, state, settings, tell, journal)
             if any(role.sparse for role in roles) and not any(role.output for role in roles):

@@ -195,7 +195,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 fitted = with_ard_landmarks(study, fitted, run.state)
                 engine, run, treated = infer(fitted)
         fitted = _with_energies(fitted, run.state, treated)
-        self._remember(_calibrated(fitted, engine.rows, run.state), run)
+        self._remember(_calibrated(fitted, engine.rows, run.state, rng), run)
         return samples, seen, engine
 
     def _journal(self, study: Study, rng: np.random.Generator, resume: bool) -> Journal:
@@ -659,10 +659,12 @@ def _explained(view: str, fitted: FittedView, what: str) -> Iterator[None]:
         ) from None
 
 
-def _calibrated(fitted: dict[str, FittedView], rows: Rows, state: State) -> dict[str, FittedView]:
+def _calibrated(
+    fitted: dict[str, FittedView], rows: Rows, state: State, rng: np.random.Generator
+) -> dict[str, FittedView]:
     """The views with the sharpness of those that predict probabilities."""
     return {
-        name: replace(view, sharpness=sharpness(rows, state, m))
+        name: replace(view, sharpness=sharpness(rows, state, m, rng))
         if view.likelihood is not None and view.likelihood.has("log_predictive")
         else view
         for m, (name, view) in enumerate(fitted.items())

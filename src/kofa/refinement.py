@@ -100,16 +100,19 @@ def refine(view: ViewPosterior, s: ViewStatistics, revisit: Revisit) -> Weights:
 
 SIGNALS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # prior variances of η to try
 _MOST_ROWS = 600  # a scale needs no more
+_STRATA = 8  # columns by whose values these are drawn
 _STEP = 1e-4  # of a difference quotient
 
 
-def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Array) -> Known:
+def choose_scale(
+    view: ViewPosterior, data: Observations, Z: Array, energy: Array, rng: np.random.Generator
+) -> Known:
     """Precisions α_k ∝ 1/energy_k of an output, at the scale that predicts left-out samples best.
 
     Coordinate ascent cannot find this scale: q(w) q(x) underestimates what the weights could be
     and shrinks them without end.
     """
-    rows = sample_rows(np.asarray(data.observed.any(axis=1)))
+    rows = sample_rows(data, np.asarray(data.observed.any(axis=1)), rng)
     part, Z = Rows.stack([data.take(rows)]), Z[rows]
     (s,) = centred(statistics(part, known(Z, part.labels)), part)
     (data,) = part.views
@@ -119,7 +122,8 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
         weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
         begin = replace(view, alpha=alpha, weights=weights)
         weights = refine(begin, s, partial(Touch.of, data, Z=Z))
-        eta = left_out(data, weights.predict(Z), alpha.mean, Z)
+        precision = np.outer(view.column_precision, alpha.mean)
+        eta = left_out(data, weights.predict(Z), precision, Z)
         scores.append(float(data.tangent(eta)[0].sum()))
         if scores[-1] < max(scores):
             break  # from here on it only gets worse
@@ -137,24 +141,38 @@ def _peak(scores: list[float]) -> float:
     return float(SIGNALS[i] * np.exp(shift * step))
 
 
-def sample_rows(qualify: BoolArray) -> IntArray:
-    """Evenly spaced rows among those that qualify."""
+def sample_rows(data: Observations, qualify: BoolArray, rng: np.random.Generator) -> IntArray:
+    """Some of the rows that qualify, at random; each class, or value, keeps its share."""
     rows = np.flatnonzero(qualify)
-    return rows[:: max(1, -(-len(rows) // _MOST_ROWS))]
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    rows = rng.permutation(rows)
+    assert data.targets is not None
+    assert data.likelihood is not None
+    targets = data.targets[rows]
+    alike = [np.argmax(targets, axis=1)] if data.likelihood.competing else targets.T[:_STRATA]
+    rows = rows[np.lexsort(alike)]
+    # Evenly spaced among rows in the order of their values
+    step = len(rows) / _MOST_ROWS
+    return np.sort(rows[((rng.random() + np.arange(_MOST_ROWS)) * step).astype(np.intp)])
 
 
-def left_out(data: Observations, eta: Array, alpha: Array, Z: Array, copies: float = 1.0) -> Array:
+def left_out(
+    data: Observations, eta: Array, precision: Array, Z: Array, copies: float = 1.0
+) -> Array:
     """η_n of a fit without sample n, by one Newton step from the fit to all samples: (N, D).
 
     Without n, η_n moves by −h g′ / (1 − λ h), with λ the curvature −g″ at η_n and
-    h = z_nᵀ (A + Σ λ z zᵀ)^-1 z_n. Each sample may stand for several in the fit.
+    h = z_nᵀ (γ_d A + Σ λ z zᵀ)^-1 z_n. `precision` (D, K) is γ_d α_k. Each sample may stand for
+    several in the fit.
     """
     eta = eta.copy()
     _, slope = data.tangent(eta)
     curvature = _curvature(data, eta, slope)
     X = np.column_stack([Z, np.ones(len(Z))])
-    prior = np.diag(np.append(alpha, _STEP))  # the bias has a flat prior, or nearly
+    precision = np.broadcast_to(precision, (eta.shape[1], Z.shape[1]))
     for d, weight in enumerate(curvature.T):
+        prior = np.diag(np.append(precision[d], _STEP))  # the bias has a flat prior, or nearly
         H = prior + copies * (X * weight[:, None]).T @ X
         h = (X * np.linalg.solve(H, X.T).T).sum(axis=1)
         eta[:, d] -= h * slope[:, d] / np.maximum(1.0 - weight * h, 1e-3)
