@@ -29,7 +29,9 @@ def environment() -> dict[str, str]:
 def fresh(code: str) -> str:
     """What a new interpreter prints."""
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
+    done = subprocess.run(
+        command, check=True, capture_output=True, env=environment(), encoding="locale"
+    )
     return done.stdout.strip()
 
 

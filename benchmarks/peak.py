@@ -13,7 +13,9 @@ def peak() -> int:
     """The most memory this process has held, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():  # on Linux ru_maxrss can be that of the process which started this one
-        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        line = next(
+            x for x in status.read_text(encoding="utf-8").splitlines() if x.startswith("VmHWM")
+        )
         return 1024 * int(line.split()[1])
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else 1024 * size

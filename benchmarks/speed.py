@@ -94,7 +94,7 @@ def classes(n: int = 2000, n_factors: int = 50, n_classes: int = 10, rounds: int
 def memory(n: int = 6000) -> Result:
     """Peak memory of a fit in a fresh process against the size of its kernel matrix."""
     command = [sys.executable, "-m", "benchmarks.peak", str(n)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(command, check=True, capture_output=True, encoding="locale").stdout
     ratio = float(output) / (8 * n**2)
     text = f"{ratio:.2f} ({float(output) / 1e6:.0f} MB)"
     return Result(

@@ -30,7 +30,7 @@ def place_of(path, source):
 def named_imports(path, source):
     """Every module that a file imports, and every name that it may import as a module."""
     folder = ["kofa", *path.relative_to(source).parts[:-1]]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -57,9 +57,31 @@ def wrong_imports(source):
 def prints(source):
     """Every place that calls print, or hands it on."""
     for path in sorted(source.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Name) and node.id == "print":
                 yield f"{path.relative_to(source).as_posix()}:{node.lineno}"
+
+
+def implicit_encodings(source):
+    """Every place that reads or writes text in whatever encoding the machine prefers."""
+    for path in sorted(source.rglob("*.py")):
+        calls = [
+            node
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Call)
+            and not {k.arg for k in node.keywords} & {"encoding", None}
+        ]
+        for call in filter(takes_text, calls):
+            yield f"{path.relative_to(source).as_posix()}:{call.lineno}"
+
+
+def takes_text(call):
+    name = ast.unparse(call.func)
+    if name in ("open", "gzip.open"):
+        return not any("b" in arg.value for arg in call.args[1:] if isinstance(arg, ast.Constant))
+    if name.endswith((".read_text", ".write_text")):
+        return len(call.args) <= name.endswith(".write_text")  # the next one is the encoding
+    return any(ast.unparse(keyword) == "text=True" for keyword in call.keywords)
 
 
 def test_every_module_has_its_place():
@@ -89,7 +111,10 @@ def test_modules_import_only_from_those_above():
 def test_imports_are_seen_in_every_form(tmp_path, line, seen):
     path = tmp_path / "files" / "deep" / "text.py"
     path.parent.mkdir(parents=True)
-    path.write_text(f"import os\nfrom kofa.errors import DataError\nfrom . import near\n{line}\n")
+    path.write_text(
+        f"import os\nfrom kofa.errors import DataError\nfrom . import near\n{line}\n",
+        encoding="utf-8",
+    )
     assert list(wrong_imports(tmp_path)) == [f"files: {seen}"]
 
 
@@ -102,7 +127,9 @@ import kofa
 extras = {"pandas", "matplotlib", "tqdm", "torch", "polars", "anndata", "mudata", "typer", "rich"}
 print(sorted(extras & (set(sys.modules) - before)))
 """
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, encoding="locale"
+    )
     assert shown.stdout.strip() == "[]"
 
 
@@ -114,5 +141,29 @@ def test_library_never_prints():
 def test_printing_is_seen_in_sub_packages(tmp_path, line):
     path = tmp_path / "files" / "deep" / "text.py"
     path.parent.mkdir(parents=True)
-    path.write_text(line)
+    path.write_text(line, encoding="utf-8")
     assert list(prints(tmp_path)) == [f"files/deep/text.py:{len(line.splitlines())}"]
+
+
+@pytest.mark.parametrize("folder", [SOURCE, Path(__file__).parent], ids=["package", "tests"])
+def test_text_is_read_and_written_in_an_encoding_that_is_named(folder):
+    assert list(implicit_encodings(folder)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        ("open(path)", True),
+        ("open(path, 'w')", True),
+        ("open(path, 'rb')", False),
+        ("open(path, encoding='utf-8')", False),
+        ("path.read_text()", True),
+        ("path.read_text('utf-8')", False),
+        ("path.write_text('a')", True),
+        ("path.write_text('a', encoding='utf-8')", False),
+        ("run(command, text=True)", True),
+    ],
+)
+def test_implicit_encodings_are_seen(tmp_path, line, seen):
+    (tmp_path / "a.py").write_text(line, encoding="utf-8")
+    assert list(implicit_encodings(tmp_path)) == ["a.py:1"] * seen

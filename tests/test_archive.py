@@ -140,7 +140,7 @@ def empty(path):
 
 
 def text(path):
-    path.write_text("sample,x,y\n1,2,3\n")
+    path.write_text("sample,x,y\n1,2,3\n", encoding="utf-8")
 
 
 def other_zip(path):

@@ -137,9 +137,9 @@ def test_fit_that_ended_with_pruning_can_be_given_more(tmp_path):
 
 def test_leftovers_of_a_killed_fit_are_cleared_away(tmp_path):
     others = [".c.csv.0123456789ab.tmp", ".d.0123456789ab.tmp"]
-    (tmp_path / ".c.0123456789ab.tmp").write_text("half of a")
+    (tmp_path / ".c.0123456789ab.tmp").write_text("half of a", encoding="utf-8")
     for name in others:
-        (tmp_path / name).write_text("not ours")
+        (tmp_path / name).write_text("not ours", encoding="utf-8")
     model, data = model_of("two tables", checkpoint=tmp_path / "c")
     model.fit(data)
     assert sorted(p.name for p in tmp_path.iterdir()) == [*others, "c"]
@@ -299,11 +299,11 @@ def test_resume_refuses_a_model(tmp_path):
 
 def test_other_files_are_not_written_over(tmp_path):
     table = tmp_path / "table.csv"
-    table.write_text("sample,a\n1,2\n")
+    table.write_text("sample,a\n1,2\n", encoding="utf-8")
     model, data = model_of("two tables", checkpoint=table)
     with pytest.raises(FileError, match="no checkpoint; name another"):
         model.fit(data)
-    assert table.read_text() == "sample,a\n1,2\n"
+    assert table.read_text(encoding="utf-8") == "sample,a\n1,2\n"
     assert list(tmp_path.iterdir()) == [table]
 
 
@@ -507,7 +507,7 @@ print("done", flush=True)
 
 def process(*paths):
     command = [sys.executable, "-c", SCRIPT, *map(str, paths)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ, encoding="locale")
 
 
 def killed(checkpoint, result, after):

@@ -115,7 +115,7 @@ def test_study_says_how_new_tables_are_read():
     study = STUDY.replace(
         'file = "rna.csv"', 'file = "rna.csv"\nsep = ";"\ndecimal = ","\nmissing = ["fehlt"]'
     )
-    Path("study.toml").write_text(study)
+    Path("study.toml").write_text(study, encoding="utf-8")
     run("fit study.toml -o model.kofa -q")
     german.iloc[:5].to_csv("new.csv", sep=";", decimal=",", index=False, na_rep="fehlt")
     out = run("predict model.kofa --study study.toml --view rna=new.csv --target protein").stdout
@@ -207,7 +207,8 @@ def test_options_of_reading_that_would_do_nothing_are_refused(folder):  # noqa: 
 
 @pytest.mark.usefixtures("folder")
 def test_all_kinds_and_options_of_a_study():
-    Path("study.toml").write_text("""
+    Path("study.toml").write_text(
+        """
 [read]
 missing = ["?", -999]
 [views.a]
@@ -227,7 +228,9 @@ array = "c"
 kind = "count"
 [model]
 n_init = 2
-""")
+""",
+        encoding="utf-8",
+    )
     plan = read_study(Path("study.toml"))
     assert plan.views["a"] == kofa.Positive(sparse=True)
     kernel = plan.views["b"].kernel
@@ -279,16 +282,16 @@ n_init = 2
     ],
 )
 def test_wrong_studies(folder, old, new, message):
-    Path("study.toml").write_text(STUDY.replace(old, new, 1))
+    Path("study.toml").write_text(STUDY.replace(old, new, 1), encoding="utf-8")
     assert error("fit study.toml -o model.kofa").startswith(f"study.toml, {message}")
     assert not (folder / "model.kofa").exists()
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_study_without_views():
-    Path("study.toml").write_text("[model]\n")
+    Path("study.toml").write_text("[model]\n", encoding="utf-8")
     assert "expected at least one view" in error("fit study.toml -o model.kofa")
-    Path("study.toml").write_text("views = 3\n")
+    Path("study.toml").write_text("views = 3\n", encoding="utf-8")
     assert "line 1: expected a table [views]" in error("fit study.toml -o model.kofa")
     Path("study.toml").write_bytes(b"\xe9")
     assert "as text in UTF-8" in error("fit study.toml -o model.kofa")
@@ -306,7 +309,7 @@ def test_views_by_option(folder):
     assert parse_view("x=a.txt", {"sep": "space"})[1].reading.sep == " "
     assert parse_view("x=a.npz:space", {})[1].reading.array == "space"
     assert str(parse_view("x=C:/data/a.csv:real", {})[1].file) == "C:/data/a.csv"
-    (folder / "odd:name.csv").write_text("id,a\ns,1\n")
+    (folder / "odd:name.csv").write_text("id,a\ns,1\n", encoding="utf-8")
     assert str(parse_view("x=odd:name.csv:a", {})[1].file) == "odd:name.csv"
 
 
@@ -314,20 +317,20 @@ def test_views_by_option(folder):
 
 
 def test_files_that_cannot_be_read_say_where(folder):
-    (folder / "x.csv").write_text("id,a\n000,1\n001,2,3\n")
+    (folder / "x.csv").write_text("id,a\n000,1\n001,2,3\n", encoding="utf-8")
     fit = "fit --view x=x.csv --view rna=rna.csv -o model.kofa"
     assert error(fit).startswith("x.csv, line 3: expected 2 cells")
-    (folder / "x.csv").write_text("id,a\n000,1\n001,high\n")
+    (folder / "x.csv").write_text("id,a\n000,1\n001,high\n", encoding="utf-8")
     assert error(fit).startswith("x.csv, line 3, column 'a': expected a number but got 'high'")
-    (folder / "x.csv").write_text("id,a\n000,-1\n001,2\n")
+    (folder / "x.csv").write_text("id,a\n000,-1\n001,2\n", encoding="utf-8")
     message = error(fit.replace("x.csv", "x.csv:count"))
     assert message.startswith(
         "x.csv: View 'x', column 'a': expected counts (0, 1, 2, …) but got -1"
     )
     assert message.endswith("declare the view as kind real")
-    (folder / "x.csv").write_text("id,a\nA0,1\nA1,2\n")
+    (folder / "x.csv").write_text("id,a\nA0,1\nA1,2\n", encoding="utf-8")
     assert "x.csv: View 'x' shares no sample with the other views" in error(fit)
-    (folder / "x.csv").write_text("gene,000,001\ng,1,2\nh,3,5\n")
+    (folder / "x.csv").write_text("gene,000,001\ng,1,2\nh,3,5\n", encoding="utf-8")
     assert error(fit).startswith("x.csv: the columns, not the rows, are the samples of the other")
     assert error("fit --view x=rnaa.csv -o m.kofa").endswith("did you mean 'rna.csv'?")
 
@@ -374,7 +377,7 @@ def test_places_that_cannot_be_written_are_found_before_the_work(monkeypatch):
 
 
 def test_no_folder_is_made_for_tables_that_cannot_be_filled(model):
-    Path("new.csv").write_text("id,g0\n000,1\n")
+    Path("new.csv").write_text("id,g0\n000,1\n", encoding="utf-8")
     assert "there is no column 'g1'" in error("impute model.kofa -v rna=new.csv -o filled")
     assert not (model.parent / "filled").exists()
 
@@ -452,7 +455,9 @@ def test_progress_without_a_terminal_only_on_request():
 
 
 def test_names_that_look_like_markup_are_shown_as_they_are(folder):
-    (folder / "x.csv").write_text("id,[red]a:b:\n" + "".join(f"{i:03d},{i}\n" for i in range(80)))
+    (folder / "x.csv").write_text(
+        "id,[red]a:b:\n" + "".join(f"{i:03d},{i}\n" for i in range(80)), encoding="utf-8"
+    )
     shown = run("fit -v '[bold]x:a:=x.csv' -v rna=rna.csv --max-iter 300 -o m.kofa").stdout
     assert "[bold]x:a:" in shown
 
@@ -478,7 +483,7 @@ def test_version():
 
 def test_without_typer_it_says_what_to_install():
     code = f"import sys; sys.modules['typer'] = None; {MAIN}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="locale")
     assert done.returncode == 1
     assert done.stderr == "error: the command line needs typer: pip install 'kofa[cli]'\n"
 
@@ -557,7 +562,7 @@ def test_init_guesses_kinds_that_fit():
     np.savez(
         "arrays.npz", u=rng.normal(size=(80, 3)), v=rng.normal(size=(80, 2)), samples=list(ids)
     )
-    Path("bad.csv").write_text("")
+    Path("bad.csv").write_text("", encoding="utf-8")
     assert "add --force to replace it" in error("init")
     shown = run("init --force").stdout
     assert "left out bad.csv: the file is empty" in shown
@@ -572,10 +577,10 @@ def test_init_guesses_kinds_that_fit():
 
 
 def test_init_sees_separators_and_missing_ids(tmp_path):
-    (tmp_path / "a.csv").write_text("x;y\n1,5;2\n2,5;3\n1,5;0\n")
-    (tmp_path / "note.md").write_text("no table")
+    (tmp_path / "a.csv").write_text("x;y\n1,5;2\n2,5;3\n1,5;0\n", encoding="utf-8")
+    (tmp_path / "note.md").write_text("no table", encoding="utf-8")
     run(["init", tmp_path])
-    declared = tomllib.loads((tmp_path / "study.toml").read_text())["views"]["a"]
+    declared = tomllib.loads((tmp_path / "study.toml").read_text(encoding="utf-8"))["views"]["a"]
     assert declared["decimal"] == ","
     assert declared["index"] is False
     assert read_study(tmp_path / "study.toml").read()["a"].shape[0] == 3
@@ -595,14 +600,16 @@ def test_init_turns_tables_whose_columns_are_samples(folder):
 @pytest.mark.usefixtures("folder")
 def test_init_declares_what_fit_takes_from_a_folder_of_odd_files():
     rna = tables()["rna"].to_csv()
-    Path("semicolons.csv").write_text(tables()["rna"].to_csv(sep=";", decimal=","))
+    Path("semicolons.csv").write_text(
+        tables()["rna"].to_csv(sep=";", decimal=","), encoding="utf-8"
+    )
     Path("windows.csv").write_bytes(b"\xef\xbb\xbf" + rna.replace("\n", "\r\n").encode())
-    Path("spaces.csv").write_text(rna + "\n   \n")
-    Path("trailing.csv").write_text(rna.replace("\n", ",\n"))
-    Path("comment.csv").write_text("# by X\n" + rna)
-    Path("thousands.csv").write_text('id,a\n000,"1,500"\n001,"2,500"\n')
-    Path("no_id.csv").write_text(rna + ",1,1,1,1,1,1\n")
-    Path("strangers.csv").write_text("id,a\nA,1.5\nB,2.5\n")
+    Path("spaces.csv").write_text(rna + "\n   \n", encoding="utf-8")
+    Path("trailing.csv").write_text(rna.replace("\n", ",\n"), encoding="utf-8")
+    Path("comment.csv").write_text("# by X\n" + rna, encoding="utf-8")
+    Path("thousands.csv").write_text('id,a\n000,"1,500"\n001,"2,500"\n', encoding="utf-8")
+    Path("no_id.csv").write_text(rna + ",1,1,1,1,1,1\n", encoding="utf-8")
+    Path("strangers.csv").write_text("id,a\nA,1.5\nB,2.5\n", encoding="utf-8")
     shown = run("init --force").stdout
     assert "left out comment.csv: expected the names of columns" in shown
     assert "left out no_id.csv: line 82, column 'id': expected a sample id" in shown

@@ -109,12 +109,12 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
         return write(frame, *args, **kwargs)
 
     Path("filled").mkdir()
-    Path("filled", "rna.csv").write_text("mine")
+    Path("filled", "rna.csv").write_text("mine", encoding="utf-8")
     monkeypatch.setattr(pd.DataFrame, "to_csv", full_disk)
     command = f"impute {model} -v rna=rna.csv -v protein=protein.csv -o"
     assert "protein.csv cannot be written: No space left" in error(f"{command} filled")
     assert names("filled") == ["rna.csv"]
-    assert Path("filled", "rna.csv").read_text() == "mine"
+    assert Path("filled", "rna.csv").read_text(encoding="utf-8") == "mine"
     error(f"{command} new")
     assert not Path("new").exists()
 
@@ -180,11 +180,11 @@ def test_a_model_is_not_written_to_odd_places():
 @POSIX
 @pytest.mark.usefixtures("model")
 def test_tables_are_written_through_links():
-    Path("real.csv").write_text("old")
+    Path("real.csv").write_text("old", encoding="utf-8")
     os.symlink("real.csv", "link.csv")
     run("transform model.kofa -v rna=rna.csv -o link.csv -q")
     assert Path("link.csv").is_symlink()
-    assert Path("real.csv").read_text().startswith("id,factor1")
+    assert Path("real.csv").read_text(encoding="utf-8").startswith("id,factor1")
 
 
 @pytest.mark.usefixtures("folder")
@@ -340,7 +340,7 @@ def test_a_closed_stdout_fails_what_it_was_for_and_nothing_else(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 @pytest.mark.usefixtures("folder")
 def test_a_full_stdout_does_not_call_a_model_failed():
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "wb") as full:
         process = program("fit", "study.toml", "-o", "m.kofa", "--max-iter", 3, stdout=full)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 0
@@ -434,7 +434,7 @@ def test_init_writes_what_it_can_read(tmp_path, odd):
     np.savez(tmp_path / "b.npz", **{odd.replace("/", ""): frame.iloc[:, :2], "c": np.ones((2, 2))})
     if os.name == "posix":
         frame.iloc[:, :3].to_csv(tmp_path / f"{odd}.csv")
-        (tmp_path / f"bad {odd}.csv").write_text("")
+        (tmp_path / f"bad {odd}.csv").write_text("", encoding="utf-8")
     shown = run(["init", tmp_path])
     assert not {"\x1b", "\x7f", "\x85"} & set(shown.output)
     text = (tmp_path / "study.toml").read_text(encoding="utf-8")
@@ -445,8 +445,8 @@ def test_init_writes_what_it_can_read(tmp_path, odd):
 
 
 def test_init_when_the_only_tables_with_values_are_strangers(tmp_path):
-    (tmp_path / "a.csv").write_text("id,w\ns1,one\ns2,two\n")
-    (tmp_path / "b.csv").write_text("id,w\ns1,one\ns2,two\n")
-    (tmp_path / "c.csv").write_text("id,x\nA,1\nB,2\n")
+    (tmp_path / "a.csv").write_text("id,w\ns1,one\ns2,two\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text("id,w\ns1,one\ns2,two\n", encoding="utf-8")
+    (tmp_path / "c.csv").write_text("id,x\nA,1\nB,2\n", encoding="utf-8")
     run(["init", tmp_path])
     assert tomllib.loads((tmp_path / "study.toml").read_text(encoding="utf-8"))

@@ -438,7 +438,7 @@ def test_damaged_cache_is_downloaded_again(server, tmp_path, caplog):
 
 def test_cache_that_cannot_be_written(server, tmp_path):
     server.serve_openml("tiny", ARFF, 3, 4)
-    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
     with pytest.warns(UserWarning, match=r"cannot be kept in .*KOFA_CACHE"):
         found = datasets.load("tiny", cache_dir=tmp_path / "file")
     np.testing.assert_array_equal(found.X, X)

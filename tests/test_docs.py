@@ -73,10 +73,10 @@ def test_examples_run(example):
     done = subprocess.run(
         [sys.executable, "-W", "error", str(example)],
         capture_output=True,
-        text=True,
         timeout=50,
         check=False,
         env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+        encoding="locale",
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr

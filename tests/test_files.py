@@ -81,7 +81,7 @@ def test_spaces_around_cells_do_not_count(made):
 def test_text_of_another_encoding_or_compressed(made, tmp_path):
     path = made("x.csv", "id,é\n001,1\n", "latin-1")
     assert list(read_file(path, Reading(encoding="latin-1")).columns) == ["é"]
-    with gzip.open(tmp_path / "x.csv.gz", "wt") as file:
+    with gzip.open(tmp_path / "x.csv.gz", "wt", encoding="utf-8") as file:
         file.write("id,a\n001,1\n")
     assert read_file(tmp_path / "x.csv.gz").loc["001", "a"] == 1
 
@@ -308,14 +308,14 @@ def test_files_of_other_programs(tmp_path):
     assert "Excel" in error_of(tmp_path / "old.xls")
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04abc")
     assert "damaged" in error_of(tmp_path / "cut.npz")
-    (tmp_path / "x.parquet").write_text("id,a\ns1,1\n")
+    (tmp_path / "x.parquet").write_text("id,a\ns1,1\n", encoding="utf-8")
     assert "its content is not" in error_of(tmp_path / "x.parquet")
 
 
 def test_damaged_files(tmp_path):
     pytest.importorskip("pyarrow")
     FRAME.to_parquet(tmp_path / "x.parquet")
-    with gzip.open(tmp_path / "x.csv.gz", "wt") as file:
+    with gzip.open(tmp_path / "x.csv.gz", "wt", encoding="utf-8") as file:
         file.write("id,a\n" + "".join(f"s{i},{i}\n" for i in range(9999)))
     (tmp_path / "x.h5ad").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     for name in ("x.parquet", "x.csv.gz", "x.h5ad"):
@@ -467,17 +467,17 @@ def test_stdout(capsys):
 
 def test_nothing_half_written(tmp_path, monkeypatch):
     path = tmp_path / "x.csv"
-    path.write_text("before")
+    path.write_text("before", encoding="utf-8")
 
     def interrupted(_, path, **__):
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write("half")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_file(FRAME, path)
-    assert path.read_text() == "before"
+    assert path.read_text(encoding="utf-8") == "before"
     assert os.listdir(tmp_path) == ["x.csv"]
 
 

@@ -34,46 +34,46 @@ def dies(code, path):
 
 
 def test_a_file_takes_its_place_whole(path):
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
     with replacing(path) as part:
-        part.write_text("new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
+        part.write_text("new", encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == "old"
+    assert path.read_text(encoding="utf-8") == "new"
     assert names(path) == ["model.kofa"]
 
 
 @pytest.mark.parametrize("name", ["x" * 250, "é" * 120])
 def test_long_names(name, tmp_path):
     with replacing(tmp_path / name) as part:
-        part.write_text("new")
+        part.write_text("new", encoding="utf-8")
     assert names(tmp_path / name) == [name]
 
 
 def test_two_writers_do_not_disturb_each_other(path):
     with replacing(path) as first:
-        first.write_text("first")
+        first.write_text("first", encoding="utf-8")
         with replacing(path) as second:
-            second.write_text("second")
-        assert path.read_text() == "second"
-    assert path.read_text() == "first"
+            second.write_text("second", encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == "second"
+    assert path.read_text(encoding="utf-8") == "first"
     assert names(path) == ["model.kofa"]
 
 
 def test_what_is_being_written_is_not_cleared(path):
     with replacing(path) as part:
-        part.write_text("half of")
+        part.write_text("half of", encoding="utf-8")
         clear(path)
-        assert part.read_text() == "half of"
-    assert path.read_text() == "half of"
+        assert part.read_text(encoding="utf-8") == "half of"
+    assert path.read_text(encoding="utf-8") == "half of"
 
 
 def test_what_a_killed_process_left_is_cleared_by_the_next(path):
     dies("with replacing(path) as part:\n part.write_text('half of')\n os._exit(7)", path)
     assert len(names(path)) == 2  # the file and its lock
     other = path.with_name(".other.kofa.0123456789ab.tmp")
-    other.write_text("not ours")
+    other.write_text("not ours", encoding="utf-8")
     with replacing(path) as part:
-        part.write_text("new")
+        part.write_text("new", encoding="utf-8")
     assert names(path) == [other.name, "model.kofa"]
 
 
@@ -81,9 +81,9 @@ def test_nothing_is_cleared_where_there_are_no_locks(path, monkeypatch):
     """Nobody can tell there whether a file is still being written."""
     monkeypatch.setattr(module, "_lock", lambda *_: None)
     left = path.with_name(".model.kofa.0123456789ab.tmp")
-    left.write_text("half of")
+    left.write_text("half of", encoding="utf-8")
     with replacing(path) as part:
-        part.write_text("new")
+        part.write_text("new", encoding="utf-8")
     assert names(path) == [left.name, "model.kofa"]
 
 
@@ -100,18 +100,18 @@ def test_a_reader_that_keeps_the_file_is_waited_for(path, monkeypatch):
     monkeypatch.setattr(module, "_PAUSES", (0.0, 0.0, 0.0))
     monkeypatch.setattr(Path, "replace", refusing)
     with replacing(path) as part:
-        part.write_text("new")
-    assert path.read_text() == "new"
+        part.write_text("new", encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == "new"
     assert len(tries) == 3
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are the folder's")
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o666])
 def test_the_rights_of_a_file_outlive_it(mode, path):
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
     path.chmod(mode)
     with replacing(path) as part:
-        part.write_text("new")
+        part.write_text("new", encoding="utf-8")
         assert not part.stat().st_mode & ~mode & 0o077  # nobody reads it meanwhile either
     assert stat.S_IMODE(path.stat().st_mode) == mode
 

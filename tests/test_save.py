@@ -413,7 +413,7 @@ def test_a_model_saved_again_keeps_its_rights(path):
 
 def test_saving_again_clears_what_a_killed_save_left(path):
     left = path.with_name(".model.kofa.0123456789ab.tmp")
-    left.write_text("half of a model")
+    left.write_text("half of a model", encoding="utf-8")
     fitted("undeclared").save(path)
     assert list(path.parent.iterdir()) == [path]
 
