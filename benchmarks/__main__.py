@@ -11,6 +11,7 @@ from benchmarks import (
     classification,
     defaults,
     faces,
+    hostile,
     imports,
     mkl,
     planted,
@@ -36,6 +37,7 @@ BENCHMARKS = (
     | defaults.BENCHMARKS
     | saving.BENCHMARKS
     | reading.BENCHMARKS
+    | hostile.BENCHMARKS
 )
 
 

@@ -401,6 +401,7 @@ def test_no_folder_is_made_for_tables_that_cannot_be_filled(model):
         ("transform model.kofa", "Expected tables: give --view NAME=FILE"),
         ("transform model.kofa -v ran=rna.csv", "has no view 'ran'; did you mean 'rna'?"),
         ("transform model.kofa -v rna=rna.csv:count", "the view is real in the model"),
+        ("transform model.kofa -v rna=rna.csv:gg1", "no column 'gg1' in the model; did you mean"),
         ("predict model.kofa -v rna=rna.csv -t stag", "has no view 'stag'; did you mean 'stage'?"),
         ("predict model.kofa -v rna=rna.csv -t rna", "Expected --view of another view than 'rna'"),
         ("predict model.kofa -v rna=rna.csv --quantiles 5,95", "expected numbers between 0 and 1"),

@@ -132,6 +132,8 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
         ("--encoding undefined", 2, "Unknown encoding 'undefined'"),
         ("--encoding hex", 2, "Unknown encoding 'hex'"),
         ("--encoding ''", 2, "Unknown encoding ''"),
+        ("--sep 1", 2, "Expected sep to be a mark that cells do not have, got '1'"),
+        ("--decimal e", 2, "Expected decimal to be a mark that cells do not have, got 'e'"),
         ("-o ''", 2, "Invalid value for '--to' / '-o': expected a name but got nothing"),
         ("--study ''", 2, "Invalid value for '--study': expected a name but got nothing"),
         ("-o loop.csv", 1, "loop.csv: this link leads in a circle"),
@@ -372,7 +374,9 @@ def test_names_that_are_not_utf_8(folder):
         pytest.skip("this file system takes UTF-8 only")
     shown = run(["fit", "-v", f"x={odd}", "--max-iter", "2", "-o", os.fsdecode(b"\xff.kofa")])
     assert "model: \\udcff.kofa" in shown.stdout
-    run(["impute", os.fsdecode(b"\xff.kofa"), "-v", f"x={odd}", "-o", os.fsdecode(b"\xfd")])
+    impute = ["impute", os.fsdecode(b"\xff.kofa"), "--format", "parquet", "-o"]
+    run([*impute, os.fsdecode(b"\xfd"), "-v", f"x={odd}"])
+    run([*impute, "again", "-v", os.fsdecode(b"x=\xfd/x.parquet")])
     assert b"\xfd" in os.listdir(os.fsencode(folder))
     assert "left out \\udcff\\udcfe.csv: the name" in run("init --force").stdout
     assert len(read_study(Path("study.toml")).views) > 1

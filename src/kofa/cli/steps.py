@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import shlex
 import sys
@@ -223,12 +224,22 @@ def sources_for(
         declared = known[name].declared.lower()
         if source.kind not in (None, declared):
             raise UsageError(f"--view {text}: the view is {declared} in the model")
+        _check_columns(text, source, known[name])
         named[name] = sources[name].replaced_by(source) if name in sources else source
     # With --view, the study says how tables are read, not which.
     chosen = named or sources
     if not chosen:
         raise UsageError("Expected tables: give --view NAME=FILE for at least one view, or --study")
     return {name: _as_in_fit(source, known[name]) for name, source in chosen.items()}
+
+
+def _check_columns(text: str, source: Source, view: Any) -> None:
+    """Raise for columns that fit did not see; those that it saw are read without being named."""
+    names = [] if view.inputs is None else [str(one) for one in view.inputs]
+    for asked in source.reading.columns or ():
+        if names and asked not in names and not fnmatch.filter(names, asked):
+            cure = nearest(asked, names) or f"; its columns are {listed(names)}"
+            raise UsageError(f"--view {text}: the view has no column {asked!r} in the model{cure}")
 
 
 def _first_of_each(model: FactorModel) -> dict[str, Any]:

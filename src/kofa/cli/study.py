@@ -37,6 +37,7 @@ READING_KEYS = [one.name for one in fields(Reading) if one.name != "values"]
 _NOT_IN_A_FILE = ("self", "views", "callback", "progress", "checkpoint", "checkpoint_every")
 MODEL_KEYS = [k for k in inspect.signature(FactorModel).parameters if k not in _NOT_IN_A_FILE]
 _MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+_IN_CELLS = {"sep": '"\r\n+-', "decimal": '"\r\n+- \t'}  # beside letters and digits
 # Kinds by the names of their distributions, as other tools call them.
 _DISTRIBUTIONS = {
     "gaussian": "real",
@@ -298,6 +299,8 @@ def _text(key: str, value: str) -> str:
         value = _MARKS.get(value, value)
         if len(value) != 1:
             raise UsageError(f"Expected {key} to be one character but got {value!r}")
+        if value.isalnum() or value in _IN_CELLS[key]:
+            raise UsageError(f"Expected {key} to be a mark that cells do not have, got {value!r}")
     if key == "encoding":
         try:
             "id,1".encode(value).decode(value)

@@ -21,13 +21,14 @@ def read_parquet(path: Path, reading: Reading) -> Any:
         import pyarrow.parquet as parquet
     except ImportError as error:
         raise _needs(path, "pyarrow", "parquet") from error
-    schema = parquet.read_schema(path)
-    index = _parquet_index(path, schema, reading)
-    names = [name for name in schema.names if name != index and not name.startswith("__index")]
-    wanted = names if reading.transpose else select(path, names, reading)
-    columns = wanted if index is None else [index, *wanted]
-    _check_columns(path, schema, columns)
-    frame = parquet.read_table(path, columns=columns).to_pandas(ignore_metadata=True)
+    with path.open("rb") as file:  # pyarrow takes no names that are not UTF-8
+        schema = parquet.read_schema(file)
+        index = _parquet_index(path, schema, reading)
+        names = [name for name in schema.names if name != index and not name.startswith("__index")]
+        wanted = names if reading.transpose else select(path, names, reading)
+        columns = wanted if index is None else [index, *wanted]
+        _check_columns(path, schema, columns)
+        frame = parquet.read_table(file, columns=columns).to_pandas(ignore_metadata=True)
     return frame if index is None else frame.set_index(index)
 
 
