@@ -104,8 +104,7 @@ def _plain(frame: Any) -> Any:
 
 def _write(frame: Any, path: Path, kind: str) -> None:
     if kind == ".parquet":
-        with path.open("wb") as file:  # pyarrow takes no names that are not UTF-8
-            frame.to_parquet(file)
+        path.write_bytes(frame.to_parquet())  # pyarrow takes no names that are not UTF-8
         return
     sep = "\t" if kind.startswith(".tsv") else ","
     frame.to_csv(path, sep=sep, compression="gzip" if kind.endswith(".gz") else None)
