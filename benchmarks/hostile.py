@@ -285,7 +285,7 @@ class Maker:
         place, codes = self.pick([
             ("", OPTION), ("-", OPTION), (".", OK | DATA), ("rna.csv", DATA), ("no/a", DATA),
             ("loop.csv", DATA), ("pipe.csv", DATA), ("/dev/null", DATA), ("/proc/x", DATA),
-            ("y" * 300, DATA), ("\x1b[31m", OK), ("\udcff", OK), ("filled", OK), ("sub", DATA),
+            ("y" * 300, DATA), ("\x1b[31m", OK), ("\udcff", OK), ("filled", OK), ("sub", OK),
             ("dangling.csv", DATA),
         ])  # fmt: skip
         form, allowed = self.pick([
@@ -340,7 +340,7 @@ class Maker:
         return self.pick([
             *((command, OPTION) for command in PAPER), ([], OPTION), (["nope"], OPTION),
             (["--version"], OK), (["-h"], OK), (["\x1b[31m"], OPTION), ([""], OPTION),
-            (["--nope"], OPTION), (["info"], OPTION), (["fit"], OPTION), (["FIT"], OPTION),
+            (["--nope"], OPTION), (["info"], OPTION), (["fit"], OPTION), (["FIT"], OPTION), (["fit", "-o"], OPTION),
             (["fit", "-o", "m"], OPTION), (["info", ""], OPTION), (["--", "info"], OPTION),
             (["info", "no", "--debug=1"], OPTION), (["\udcff"], OPTION),
         ])  # fmt: skip
@@ -531,7 +531,7 @@ def changes(before: dict[str, bytes], after: dict[str, bytes], code: int) -> Ite
 def _may_change(path: str) -> bool:
     """Whether commands that succeed may have been told to write there."""
     names = ("model.kofa", "cut.kofa", "real.csv", "link.csv", "study.toml", "rna.parquet")
-    return Path(path).name in names
+    return Path(path).name in names or path.endswith("sub/rna.csv")
 
 
 def judged(made: Made, before: dict[str, bytes], folder: Path) -> Verdict:

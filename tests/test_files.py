@@ -386,6 +386,16 @@ def test_parquet_that_is_no_table_of_single_values(tmp_path):
     assert "no column is called 'gone'" in written(x, names=["x"], pandas=gone)[0]
 
 
+def test_parquet_with_decimals(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    dose = pa.array([150, None], pa.decimal128(10, 2))
+    parquet.write_table(pa.table({"id": ["s1", "s2"], "dose": dose}), tmp_path / "x.parquet")
+    found = read_file(tmp_path / "x.parquet")["dose"]
+    assert found.dtype == float
+    assert found["s1"] == 150
+    assert np.isnan(found["s2"])
+
+
 def test_npz_that_declares_more_than_it_has(tmp_path):
     path = tmp_path / "x.npz"
     header = {"descr": "<f8", "fortran_order": False, "shape": (10**7, 10**6)}
@@ -406,6 +416,12 @@ def test_npz_by_name_with_and_without_names(tmp_path):
     assert "no array 'z'; there are 'x', 'y'" in error_of(path, Reading(array="z"))
     np.savez(path, x=np.eye(2), samples=["a", "b"], columns=["u", "v"])
     assert read_file(path, Reading(columns=["v"])).to_dict() == {"v": {"a": 0, "b": 1}}
+
+
+def test_npz_of_records_or_complex_numbers(tmp_path):
+    for values in (np.zeros(3, [("a", float), ("b", int)]), np.ones((3, 2)) + 1j):
+        np.savez(tmp_path / "x.npz", x=values)
+        assert "the array 'x' to hold numbers or strings but got" in error_of(tmp_path / "x.npz")
 
 
 def test_npz_that_cannot_be_a_table(tmp_path):

@@ -136,6 +136,11 @@ def _names_for(arrays: Any, name: str, what: str) -> list[str] | None:
 
 
 def _check_shape(path: Path, name: str, values: Any, samples: Any, columns: Any) -> None:
+    if values.dtype.kind not in "biufmMUSO":
+        raise FileError(
+            f"{path}: expected the array {name!r} to hold numbers or strings but got values of "
+            f"type {values.dtype}"
+        )
     if values.ndim != 2:
         raise FileError(
             f"{path}: expected the array {name!r} to be a table but got {values.ndim}-D"

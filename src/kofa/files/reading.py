@@ -6,6 +6,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -179,12 +180,12 @@ def _numbers(path: Path, column: Any) -> Any:
         return column
     for row, value in enumerate(column):
         missing = pd.api.types.is_scalar(value) and pd.isna(value)
-        if not (missing or isinstance(value, int | float | np.number | np.bool_)):
+        if not (missing or isinstance(value, int | float | Decimal | np.number | np.bool_)):
             raise FileError(
                 f"{path}, row {row}, column {column.name!r}: expected a number but got {value!r}; "
                 f"drop the column, or make it a view of kind categorical"
             )
-    return pd.to_numeric(column)
+    return pd.to_numeric(column.map(float, na_action="ignore"))
 
 
 def _words(column: Any) -> Any:
