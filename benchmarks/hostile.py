@@ -7,6 +7,7 @@ KOFA_SEED repeats a run, KOFA_COMMANDS says how many.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import secrets
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +39,9 @@ SECONDS = 60  # that a command may take, on a busy machine
 MOST_MEMORY = 6 * 2**30  # bytes
 MAIN = "import sys; sys.argv[0] = 'kofa'; from kofa.cli import main; main()"
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
-OK, DATA, OPTION = frozenset({0}), frozenset({1}), frozenset({2})
+# What Python says about Ctrl-C where nothing can be done about it, such as in garbage collection.
+_IGNORED = re.compile(r"Exception ignored in.*?^KeyboardInterrupt: ?$\n?", re.M | re.S)
+OK, DATA, OPTION, STOPPED = (frozenset({code}) for code in (0, 1, 2, 130))
 ANY = OK | DATA | OPTION
 
 
@@ -340,17 +344,29 @@ class Maker:
         return self.pick([
             *((command, OPTION) for command in PAPER), ([], OPTION), (["nope"], OPTION),
             (["--version"], OK), (["-h"], OK), (["\x1b[31m"], OPTION), ([""], OPTION),
-            (["--nope"], OPTION), (["info"], OPTION), (["fit"], OPTION), (["FIT"], OPTION), (["fit", "-o"], OPTION),
+            (["--nope"], OPTION), (["info"], OPTION), (["fit"], OPTION), (["FIT"], OPTION),
+            (["fit", "-o"], OPTION),
             (["fit", "-o", "m"], OPTION), (["info", ""], OPTION), (["--", "info"], OPTION),
             (["info", "no", "--debug=1"], OPTION), (["\udcff"], OPTION),
         ])  # fmt: skip
+
+    def stopped(self) -> Made:
+        """Good commands for which the user does not wait."""
+        command = self.pick((
+            ["fit", "study.toml", "--max-iter", "9", "-o", "out.kofa"],
+            ["transform", "model.kofa", "-v", "rna=rna.csv", "-o", "out.parquet"],
+            ["impute", "model.kofa", "-v", "rna=rna.csv", "-v", "protein=protein.csv", "-o", "new"],
+            ["init", "zoo"],
+            ["demo", "wine"],
+        ))  # fmt: skip
+        return command, OK | STOPPED
 
     def command(self) -> Made:
         makers: list[Callable[[], Made]] = [
             self.fit, self.fit, self.fit, self.fit_to, self.fit_study, self.fit_study,
             self.mutated_table, self.mutated_table, self.mutated_model, self.mutated_model,
             self.apply, self.apply, self.apply, self.apply_to, self.impute_to, self.names,
-            self.init, self.demo, self.rest,
+            self.init, self.demo, self.rest, self.stopped,
         ]  # fmt: skip
         return self.pick(makers)()
 
@@ -475,14 +491,33 @@ def memory_limit(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def run_inside(command: Sequence[str]) -> tuple[int, str, str]:
+@contextmanager
+def ctrl_c(after: float) -> Iterator[None]:
+    """The user stops what is still running after some seconds; never if that is infinite."""
+
+    def press() -> None:
+        if not done.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    done, timer = threading.Event(), threading.Timer(min(after, 1e6), press)
+    timer.start()
+    try:
+        yield
+    finally:
+        done.set()
+        timer.cancel()
+
+
+def run_inside(command: Sequence[str], patience: float = math.inf) -> tuple[int, str, str]:
     """Code, stdout and stderr of a command in this process; −1 for one that does not end."""
     try:
-        with time_limit(SECONDS), warnings.catch_warnings():
+        with time_limit(SECONDS), warnings.catch_warnings(), ctrl_c(patience):
             warnings.simplefilter("ignore")
             result = CliRunner(env={"COLUMNS": "100"}).invoke(app, command, prog_name="kofa")
     except TooSlow:
         return -1, "", ""
+    except KeyboardInterrupt:  # it had ended already
+        return 130, "", ""
     error = result.exception
     if error is not None and not isinstance(error, SystemExit):
         return -2, result.stdout, f"Traceback: {type(error).__name__}: {error}"
@@ -496,12 +531,15 @@ def complaints(
     if code == -1:
         yield f"did not end within {SECONDS} s"
         return
+    stderr = _IGNORED.sub("", stderr)
     if "Traceback" in stderr or "fault of kofa" in stderr:
         yield "a foreign error"
     if code not in codes:
         yield f"code {code}, expected {' or '.join(map(str, sorted(codes)))}"
     errors = [line for line in stderr.splitlines() if line.startswith("error: ")]
     others = [line for line in stderr.splitlines() if not line.startswith(("error: ", "warning: "))]
+    if code == 130 and stderr and "stopped" not in stderr:
+        yield "no word about being stopped"
     if code in (1, 2) and stderr and len(errors) != 1:
         yield f"{len(errors)} lines of errors"
     if code in (1, 2) and others:
@@ -515,6 +553,8 @@ def complaints(
 def changes(before: dict[str, bytes], after: dict[str, bytes], code: int) -> Iterator[str]:
     """What a command left behind and should not have."""
     new = after.keys() - before.keys()
+    if code == 130:  # a fit goes on from its checkpoint, or clears what is left of it
+        new = {path for path in new if "out.kofa.checkpoint" not in path}
     for path in new:
         if Path(path).name.endswith((".tmp", ".lock", ".part", ".checkpoint")):
             yield f"left {path!r}"
@@ -534,13 +574,14 @@ def _may_change(path: str) -> bool:
     return Path(path).name in names or path.endswith("sub/rna.csv")
 
 
-def judged(made: Made, before: dict[str, bytes], folder: Path) -> Verdict:
+def judged(made: Made, before: dict[str, bytes], folder: Path, patience: float) -> Verdict:
     command, codes = made
-    code, stdout, stderr = run_inside(command)
+    code, stdout, stderr = run_inside(command, patience if codes & STOPPED else math.inf)
     after = contents(folder)
     piped = code == 0 and command[:1] in (["transform"], ["predict"])
     verdict = Verdict(command, code, [*complaints(code, codes, stdout, stderr, piped)])
-    verdict.complaints += changes(before, after, code)
+    finished = code == 130 and "written" in stderr and "nothing was written" not in stderr
+    verdict.complaints += changes(before, after, 0 if finished else code)
     verdict.shown = stderr[-400:]
     restore(before, after)
     return verdict
@@ -603,11 +644,12 @@ def verdicts(seed: int, folder: Path) -> Iterator[Verdict]:
         warnings.simplefilter("ignore")
         make_arena(folder)
     os.chdir(folder)
-    maker = Maker(np.random.default_rng(seed), sorted(os.listdir(folder / "zoo")))
+    rng = np.random.default_rng(seed)
+    maker = Maker(rng, sorted(os.listdir(folder / "zoo")))
     start = contents(folder)
     for _ in range(COMMANDS):
         made = maker.command()
-        yield judged(made, contents(folder), folder)
+        yield judged(made, contents(folder), folder, float(rng.uniform(0, 0.4)))
         restore(start, contents(folder))
     for line, environment, code in SHELL:
         yield run_outside(line, environment, code, folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import tomllib
 from pathlib import Path
@@ -382,6 +383,40 @@ def test_names_that_are_not_utf_8(folder):
     assert len(read_study(Path("study.toml")).views) > 1
     message = error(["info", os.fsdecode(b"\xfc")])
     assert message.startswith("\\udcfc: there is no such file")
+
+
+# ---------------------------------------------------------------- Ctrl-C
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("command", "made"),
+    [
+        ("transform model.kofa -v rna=rna.csv -o out.csv", "out.csv"),
+        ("impute model.kofa -v rna=rna.csv -v protein=protein.csv -o filled", "filled"),
+        ("demo wine", "wine"),
+    ],
+)
+def test_ctrl_c_waits_for_what_is_being_written_and_twice_leaves_no_pieces(
+    model, monkeypatch, command, made
+):
+    write, before, presses = pd.DataFrame.to_csv, names(), iter([])
+
+    def pressed(frame, *args, **kwargs):
+        if next(presses, False):
+            signal.raise_signal(signal.SIGINT)
+        return write(frame, *args, **kwargs)
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", pressed)
+    if made != "out.csv":  # which is the only table
+        presses = iter([True, True])
+        assert "stopped; nothing was written" in run(command, 130).stderr
+        assert names() == before
+    presses = iter([True])
+    assert f"stopped; {made} is written" in run(command, 130).stderr
+    assert set(names()) == {*before, made}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert model.exists()
 
 
 # ---------------------------------------------------------------- predict

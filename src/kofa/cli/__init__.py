@@ -9,6 +9,10 @@ class UsageError(Exception):
     """An option of the command line that cannot be understood."""
 
 
+class Stopped(KeyboardInterrupt):
+    """The user stopped a command; the message says what is there, or how to go on."""
+
+
 def main() -> None:
     """Run the command line, or say what is missing for it."""
     try:

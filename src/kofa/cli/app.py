@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from kofa.cli import UsageError
+from kofa.cli import Stopped, UsageError
 from kofa.cli.display import Screen, counted, take_any_text
 from kofa.errors import KofaError
 
@@ -57,7 +57,8 @@ class Commands(PlainFlags, TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            Screen().note(f"\n{str(error) or 'stopped; nothing was written'}")
+            ours = isinstance(error, Stopped)
+            Screen().note(f"\n{error if ours else 'stopped; nothing was written'}")
             raise typer.Exit(130) from None
 
 
@@ -383,7 +384,8 @@ def transform(
     screen = Screen(quiet)
     with screen.warnings_in_a_line(), steps.naming_files(sources):
         factors = fitted.transform(steps.read_for(fitted, sources))
-    write_file(factors, to)
+    with steps.until_written(to):
+        write_file(factors, to)
     _written(screen, factors, to)
 
 
@@ -434,7 +436,8 @@ def predict(
     with screen.warnings_in_a_line(), steps.naming_files(sources):
         data = steps.read_for(fitted, sources)
         found = steps.predictions(fitted, data, goal, proba=proba, std=std, quantiles=wanted)
-    write_file(found, to)
+    with steps.until_written(to):
+        write_file(found, to)
     _written(screen, found, to)
 
 

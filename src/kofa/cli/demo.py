@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kofa.cli.display import Screen, table
+from kofa.cli.steps import until_written
 from kofa.errors import FileError
 from kofa.files import check_folder, new_folder, write_files, write_text
 from kofa.model import FactorModel
@@ -68,7 +69,7 @@ def write_tables(folder: Path) -> list[str]:
     seen, new = with_holes(wines())
     files = {f"{name}.csv": frame for name, frame in seen.items()}
     files |= {f"new_{name}.csv": new[name] for name in ("minerals", "phenols")}
-    with new_folder(folder):
+    with until_written(folder), new_folder(folder):
         write_files({folder / name: frame for name, frame in files.items()})
         write_text(folder / "study.toml", STUDY)
     return [*files, "study.toml"]

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from kofa.cli import Stopped
 from kofa.errors import FileError
 from kofa.files import visible
 
@@ -81,6 +82,8 @@ class Screen:
             self.warn(f"stdout cannot be written: {error.strerror or error}; the files are written")
         except FileError:
             return
+        except KeyboardInterrupt:
+            raise Stopped("stopped; the files are written") from None
 
     def _line(self, style: str, word: str, text: str) -> None:
         line = visible(" ".join(text.split("\n"))).rstrip(".")

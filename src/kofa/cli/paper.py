@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kofa.cli import UsageError
+from kofa.cli import Stopped, UsageError
 from kofa.cli.display import Screen, counted
 from kofa.errors import DeclarationError
 
@@ -34,7 +34,7 @@ def reproduce(names: list[str], options: Options, folder: Path, jobs: int, scree
             written = desk.reproduce(experiments, options, folder, jobs, show)
     except KeyboardInterrupt:
         told = f"stopped; what is done is in {folder}, and the same command goes on from there"
-        raise KeyboardInterrupt(told) from None
+        raise Stopped(told) from None
     for path in written:
         if path.suffix == ".md":
             screen.show(path.read_text(encoding="utf-8"))

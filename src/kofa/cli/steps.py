@@ -5,7 +5,9 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
+import signal
 import sys
+import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kofa import archive
-from kofa.cli import UsageError
+from kofa.cli import Stopped, UsageError
 from kofa.cli.display import Screen, counted, table
 from kofa.cli.guess import as_toml, guess_folder
 from kofa.cli.study import Plan, Source, parse_views, read_study
@@ -38,8 +40,26 @@ from kofa.model import FactorModel
 from kofa.model import load as load_model
 
 
-class Stopped(KeyboardInterrupt):
-    """The user stopped a fit; the message says how to go on."""
+@contextmanager
+def until_written(what: object) -> Iterator[None]:
+    """Ctrl-C waits until something is written, or it would leave pieces; a second one does not."""
+    pressed = False
+
+    def wait(*_: object) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(signal.SIGINT, before)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise Stopped(f"stopped; {what} is written")
 
 
 # ---------------------------------------------------------------- fit
@@ -76,10 +96,11 @@ def fit(
         with watch, naming_files(plan.sources), plan.naming_study():
             model.fit(data, resume=resume)
         summary = _summary(model, data, time.perf_counter() - began)
-        model.save(to)
     except KeyboardInterrupt:
         raise Stopped(_how_to_continue(watch.place, checkpoint)) from None
-    _remove(checkpoint, screen)
+    with until_written(to):
+        model.save(to)
+        _remove(checkpoint, screen)
     screen.report(*summary, f"\nmodel: {to}")
     return model
 
@@ -370,7 +391,8 @@ def impute(model: FactorModel, data: Mapping[str, Any], files: Mapping[str, Path
         before = data[name].reindex(frame.index).isna().to_numpy().sum()
         after = frame.isna().to_numpy().sum()
         rows.append((name, len(frame), before - after, after, files[name]))
-    with new_folder(next(iter(files.values())).parent):
+    folder = next(iter(files.values())).parent
+    with until_written(folder), new_folder(folder):
         write_files({files[name]: frame for name, frame in filled.items()})
     names = ("view", "samples", "filled", "left", "file")
     return [table(names, rows, ("samples", "filled", "left"))]
@@ -472,7 +494,8 @@ def init(folder: Path, force: bool) -> list[Any]:
             f"{folder}: there are no tables in it ({', '.join(SUFFIXES)})"
             + "".join(f"; {remark}" for remark in remarks[:1])
         )
-    write_text(study, as_toml(guesses, remarks))
+    with until_written(study):
+        write_text(study, as_toml(guesses, remarks))
     rows = [(g.name, g.kind, len(g.columns), g.file) for g in guesses]
     made = table(("view", "kind", "columns", "file"), rows, ("columns",))
     notes = [f"note: {remark}" for remark in remarks]
