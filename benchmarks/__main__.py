@@ -15,6 +15,7 @@ from benchmarks import (
     imports,
     mkl,
     planted,
+    random_fits,
     reading,
     relevance,
     report,
@@ -37,6 +38,7 @@ BENCHMARKS = (
     | defaults.BENCHMARKS
     | saving.BENCHMARKS
     | reading.BENCHMARKS
+    | random_fits.BENCHMARKS
     | hostile.BENCHMARKS
 )
 

@@ -1,0 +1,15 @@
+"""A few of the random problems of benchmarks/random_fits.py, which tries a thousand new ones."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.random_fits import check
+from benchmarks.random_problems import problem
+
+SEEDS = (0, 2, 3, 4, 6, 8, 10, 11, 12, 14, 16, 17, 20, 21, 22, 24, 25, 30, 33, 34, 37, 53, 98)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_problems_hold_what_every_fit_must(seed):
+    given = problem(seed)
+    assert check(given) == ("fitted" if given.unusable is None else "refused")
