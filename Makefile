@@ -57,6 +57,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 
 format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 from pathlib import Path
 
@@ -17,6 +16,8 @@ def peak() -> int:
             x for x in status.read_text(encoding="utf-8").splitlines() if x.startswith("VmHWM")
         )
         return 1024 * int(line.split()[1])
+    import resource  # Windows has none
+
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else 1024 * size
 

@@ -150,7 +150,8 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
 def test_odd_options_are_errors_in_a_line(model, options, code, message):
     os.symlink("loop.csv", "loop.csv")
     os.mkfifo("pipe.csv")
-    os.link("rna.csv", "RNA.csv")  # as on a file system that takes A for a
+    if not Path("RNA.csv").exists():
+        os.link("rna.csv", "RNA.csv")  # as on a file system that takes A for a
     model.rename("model.csv")
     Path("study.toml").rename("study.csv")
     before = names()
