@@ -133,6 +133,21 @@ def test_pandas_dtypes_come_back(name):
     assert through_json(dtype) == dtype
 
 
+@pytest.mark.parametrize("missing", ["NA", "nan"])
+def test_words_come_back_without_pyarrow_and_in_an_older_pandas(missing, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    python = pd.StringDtype("python")
+
+    def older(storage):  # takes no na_value
+        if storage == "pyarrow":
+            raise ImportError("pyarrow is required")
+        return python
+
+    monkeypatch.setattr(pd, "StringDtype", older)
+    expected = python if missing == "NA" else np.dtype(object)
+    assert codec.unpack({"string": ["pyarrow", missing]}, {}) == expected
+
+
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "+02:00"])
 def test_dates_come_back(zone):
     pd = pytest.importorskip("pandas")

@@ -82,7 +82,12 @@ def _string_dtype(value: Any) -> Any:
     storage, missing = items(value, 2)
     require(storage in ("python", "pyarrow") and missing in ("NA", "nan"), "its words are unknown")
     with with_pandas("words") as pd:
-        return pd.StringDtype(storage) if missing == "NA" else pd.StringDtype(storage, math.nan)
+        for kind in (storage, "python"):  # pyarrow may not be here
+            try:
+                return pd.StringDtype(kind) if missing == "NA" else pd.StringDtype(kind, math.nan)
+            except (ImportError, TypeError):
+                continue
+        return np.dtype(object)  # what an older pandas has for words with NaN
 
 
 def _timestamp(value: Any) -> Any:
