@@ -709,3 +709,70 @@ def test_standard_deviations_of_enormous_values_do_not_overflow():
     mean, std = model.predict({"x": x}, "y", return_std=True)
     assert np.isfinite(std).all()
     assert np.abs(mean - y).max() < 1e198
+
+
+# ---------------------------------------------------------------- far from the data in fit
+
+
+def all_said(model, data):
+    """All that a model says of the views from one of them, as arrays of numbers."""
+    (given,) = data
+    yield from model.transform(data, return_cov=True)
+    yield model.score_samples(data)
+    for name, view in model.views_.items():
+        if name != given:
+            yield model.predict(data, name) if name != "label" else np.zeros(1)
+            yield model.predict(data, name, return_std=True)[1] if view.layer.has("std") else 0.0
+            yield model.predict_proba(data, name) if view.layer.has("probability") else 0.0
+            quantiles = view.layer.has("quantile")
+            yield from model.predict_quantiles(data, name, [0.05, 0.95]) if quantiles else ()
+    holes = {n: np.full((len(data[given]), 4), np.nan) for n in model.views_ if n not in data}
+    holes |= data | {"label": np.full(len(data[given]), None)}
+    holes["real"] = np.where(np.arange(4) == 0, np.nan, holes["real"])
+    yield from (y for n, y in model.impute(holes).items() if n not in {*data, "real", "label"})
+
+
+FAR = {
+    "direct": ("real", kofa.Real()),
+    "linear": ("real", kofa.Real(kernel="linear")),
+    "linear in units": ("real", kofa.Real(kernel="linear", scale=False)),
+    "polynomial": ("real", kofa.Real(kernel="polynomial")),
+    "steep polynomial": ("real", kofa.Real(kernel=kofa.Polynomial(30))),
+    "bank": ("real", kofa.Real(kernel="bank")),
+    "positive": ("positive", kofa.Positive()),
+    "count": ("count", kofa.Count()),
+}
+
+
+@pytest.mark.filterwarnings("ignore:View.*count as less far")  # no other, such as of overflow
+@pytest.mark.parametrize("outputs", [False, True])
+@pytest.mark.parametrize(("name", "view"), FAR.values(), ids=FAR)
+def test_predictions_far_from_the_data_are_finite(data, name, view, outputs):
+    part = {key: y[:40] for key, y in data.items()}
+    views = KINDS | {name: view}
+    others = [key for key in KINDS if key != name] if outputs else None
+    model = fit(views, part, outputs=others, max_iter=10, n_factors=3)
+    near = part[name][:1]
+    for size in (1e3, 1e12, 1e300):
+        rows = np.array([[size] * 4, [1.0, size, 1.0, 1.0]])
+        rows = np.concatenate([rows, near] if name != "real" else [rows, -rows, near])
+        for said in all_said(model, {name: rows}):
+            assert np.isfinite(said).all()
+    alone, together = (model.transform({name: some}) for some in (near, rows))
+    np.testing.assert_allclose(alone[0], together[-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [None, "linear"])
+def test_samples_out_of_reach_are_named(data, kernel):
+    views = {"real": kofa.Real(kernel=kernel), "count": kofa.Count()}
+    model = fit(views, {name: named(data)[name] for name in views}, max_iter=10)
+    far = named(data)["real"].copy()
+    far.iloc[3:9, 1] = 1e14
+    far.iloc[5, 0] = -1e300
+    message = r"View 'real', samples 's3', 's4', 's5' and 3 more: values so far .* 1e\+12 times"
+    with pytest.warns(UserWarning, match=message):
+        model.predict({"real": far}, "count")
+    far.iloc[3:9] = 1e11
+    assert np.isfinite(model.predict({"real": far}, "count")).all(axis=None)
+    with pytest.warns(UserWarning, match=r"View 'count', sample 7: values so far"):
+        model.transform({"count": np.where(np.arange(9)[:, None] == 7, 1e17, data["count"][:9])})

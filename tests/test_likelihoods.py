@@ -12,6 +12,7 @@ from scipy.special import log_ndtr, ndtr
 import kofa
 from kofa import likelihoods
 from kofa.likelihoods import Bernoulli, Gaussian, LogNormal, Multinomial, Poisson
+from kofa.scaling import Scaling
 from kofa.tables import Table
 from kofa.updates import Latent, _contrasts, linear_predictor
 
@@ -470,3 +471,35 @@ def draw_classes(rng, q: Latent, w, n, shift, size=200_000):
         eta[:, d] += w.y_mean[d] + (v * (z - w.z_mean[w.columns.label[d]])).sum(axis=1)
         eta[:, d] += np.sqrt(w.bias_variance[d]) * rng.standard_normal(size)
     return np.bincount(np.argmax(eta, axis=1), minlength=eta.shape[1]) / size
+
+
+# ---------------------------------------------------------------- far out
+
+
+@pytest.mark.parametrize("distance", [1e3, 1e5, 1e8, 1e12, 1e100])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_classes_any_distance_apart(n_classes, distance):
+    """Where one is behind by so much, g is −½ (distance / √2)² but for what rounding takes."""
+    likelihood, eta = Multinomial(n_classes), np.zeros((1, n_classes))
+    eta[0, 0] = distance
+    p = likelihood.probability(eta, np.ones_like(eta))
+    np.testing.assert_allclose(p, one_hot([0], n_classes), atol=1e-12)
+    value, slope = likelihood.tangent(one_hot([1], n_classes), eta)
+    np.testing.assert_allclose(value[0, 1], -0.25 * distance**2, rtol=20 / distance + 1e-12)
+    np.testing.assert_allclose(slope[0, :2], [-distance / 2, distance / 2], rtol=1e-2)
+    value, slope = likelihood.tangent(one_hot([0], n_classes), eta)
+    np.testing.assert_allclose(np.append(value, slope), 0.0, atol=1e-12)
+
+
+def test_positive_predictions_far_out_are_the_largest_numbers():
+    likelihood = LogNormal(Scaling(np.zeros(1), np.ones(1), "log"))
+    mean, variance = (
+        np.array([[1e3], [0.0], [-1e3], [1.0]]),
+        np.array([[1.0], [1e20], [1.0], [1.0]]),
+    )
+    predicted = [f(mean, variance) for f in (likelihood.predict, likelihood.std)]
+    predicted += [likelihood.quantile(mean, variance, p) for p in (0.05, 0.95)]
+    assert np.isfinite(predicted).all()
+    assert (np.array(predicted)[:2, :2] > 1e307).all()
+    np.testing.assert_allclose(predicted[0][3], np.exp(1.5))
+    np.testing.assert_allclose(predicted[1][3], np.exp(1.5) * np.sqrt(np.expm1(1.0)))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.linalg import Array, IntArray, centre
-from kofa.scaling import Scaling
+from kofa.linalg import Array, BoolArray, IntArray, centre
+from kofa.scaling import REACH, Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
 _SHOWN = 8  # features whose relevance a repr lists
@@ -36,6 +37,11 @@ class Kernel:
     def ignores_shift(self) -> bool:
         """Whether it is the same for X + c and V + c once it is centred."""
         return False
+
+    @property
+    def reach(self) -> float:
+        """The largest product of two values of which it is still a number that has a square."""
+        return np.inf
 
     def __call__(self, X: Array, V: Array) -> Array:
         raise NotImplementedError
@@ -156,6 +162,10 @@ class Polynomial(Kernel):
 
     degree: int = 3
     offset: float = 1.0
+
+    @property
+    def reach(self) -> float:
+        return float(_LARGEST ** (0.8 / self.degree))
 
     def __call__(self, X: Array, V: Array) -> Array:
         product: Array = (X @ V.T / X.shape[1] + self.offset) ** self.degree
@@ -349,6 +359,10 @@ class Mixture(Kernel):
     @property
     def ignores_shift(self) -> bool:
         return all(kernel.ignores_shift for kernel in self.kernels)
+
+    @property
+    def reach(self) -> float:
+        return min(kernel.reach for kernel in self.kernels)
 
     def __call__(self, X: Array, V: Array) -> Array:
         if isinstance(self.weights, str):
@@ -642,11 +656,28 @@ class KernelMap:
         k /= self.scale
         return k
 
+    @cached_property
+    def furthest(self) -> float:
+        """The largest scaled value that counts as it is."""
+        if isinstance(self.kernel, Precomputed):
+            return REACH * max(float(np.abs(self.column_mean).max()), self.scale)
+        size = max(1.0, float(np.abs(self.V).max()))
+        return max(size, min(REACH * size, self.kernel.reach / size))
+
+    def scaled(self, values: Array) -> Array:
+        """Rows as the kernel sees them: scaled, without holes and within reach."""
+        return np.clip(self.scaling.complete(values), -self.furthest, self.furthest)
+
+    def beyond(self, values: Array) -> BoolArray:
+        """Rows with values out of reach, which count as less far."""
+        far = np.abs(self.scaling.complete(values)) > self.furthest
+        return np.asarray(far.any(axis=1))
+
     def encode(self, values: Array) -> Array:
         """Kernelized observations of rows in the user's units; a row without data is NaN."""
         out = np.empty((len(values), len(self.V)))
         for where in _row_blocks(len(values), len(self.V)):
-            X = self.scaling.complete(values[where])
+            X = self.scaled(values[where])
             present = self.scaling.seen(values[where])
             if present.all():
                 out[where] = self.centre(self.evaluate(X))
@@ -660,7 +691,7 @@ class KernelMap:
     def self_similarity(self, values: Array) -> Array:
         """Centred k(x, x) of rows relative to its mean over the landmarks; NaN where not known."""
         present, relative = self.scaling.seen(values), np.full(len(values), np.nan)
-        X = self.scaling.complete(values[present])
+        X = self.scaled(values[present])
         diagonal = self.kernel.diagonal(X)
         if diagonal is None or not self.mean_self > 0:
             return relative

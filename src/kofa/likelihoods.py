@@ -23,7 +23,7 @@ from scipy.special import erfcx, gammaln, log_ndtr, ndtr, ndtri, pdtr
 
 from kofa.errors import DataError
 from kofa.linalg import Array, BoolArray, IntArray
-from kofa.scaling import Scaling, Unit
+from kofa.scaling import REACH, Scaling, Unit
 from kofa.tables import Table
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
@@ -60,6 +60,10 @@ class Likelihood:
     def encode(self, values: Array) -> Array:
         """Targets (n, D) from a table's values, NaN where missing; an array of its own."""
         return values.copy()
+
+    def beyond(self, values: Array) -> BoolArray:
+        """Rows with values out of reach, which count as less far."""
+        return np.zeros(len(values), dtype=bool)
 
     # ---- the Gaussian layer
 
@@ -135,7 +139,10 @@ class Gaussian(Likelihood):
         return cls(Scaling.fit(table.values, by_column, cls.unit))
 
     def encode(self, values: Array) -> Array:
-        return self.scaling.encode(values)
+        return np.clip(self.scaling.encode(values), -REACH, REACH)
+
+    def beyond(self, values: Array) -> BoolArray:
+        return np.asarray((np.abs(self.scaling.encode(values)) > REACH).any(axis=1))
 
     @property
     def curvature(self) -> None:
@@ -178,17 +185,27 @@ class LogNormal(Gaussian):
 
     def predict(self, mean: Array, variance: Array) -> Array:
         mean, std = self._decode(mean, variance)
-        return np.exp(mean + 0.5 * std**2)
+        return _exp(mean + 0.5 * std**2)
 
     def std(self, mean: Array, variance: Array) -> Array:
         expected = self.predict(mean, variance)
-        return np.asarray(expected * np.sqrt(np.expm1(self._decode(mean, variance)[1] ** 2)))
+        square = np.minimum(self._decode(mean, variance)[1] ** 2, _LARGEST_LOG)
+        with np.errstate(over="ignore"):
+            return np.minimum(expected * np.sqrt(np.expm1(square)), np.exp(_LARGEST_LOG))
 
     def quantile(self, mean: Array, variance: Array, p: float) -> Array:
-        return np.exp(super().quantile(mean, variance, p))
+        return _exp(super().quantile(mean, variance, p))
 
     def log_unit(self, values: Array) -> Array:
         return super().log_unit(values) - np.log(values)
+
+
+_LARGEST_LOG = 709.0  # of a number
+
+
+def _exp(x: Array) -> Array:
+    """e^x, or the largest number where that is larger."""
+    return np.exp(np.minimum(x, _LARGEST_LOG))
 
 
 # ---------------------------------------------------------------- ones and zeros
@@ -232,6 +249,7 @@ class Bernoulli(Likelihood):
 
 
 _CERTAIN = 37.0  # Φ is one to the last digit, and exp(x²/2) still a number
+_ALL_BUT_LINEAR = -1e4  # from here on down φ/Φ is −x, and differences from it are rounding
 
 
 def _inverse_mills(x: Array) -> Array:
@@ -339,8 +357,15 @@ def _cone(ahead: Array, ratio: Array, n_nodes: int) -> tuple[Array, Array]:
     h = np.exp(log_h - top)
     total = h.sum(axis=1)
     # E φ(x)/Φ(x) under the normalised integrand
+    far = np.nonzero(x < _ALL_BUT_LINEAR)
+    limit = -x[far]
     np.multiply(x, x, out=x)
-    mills = np.exp(-0.5 * (x + _LOG_2PI) - log_phi)
+    np.add(x, _LOG_2PI, out=x)
+    x *= -0.5
+    x -= log_phi
+    x[far] = 0.0
+    mills = np.exp(x)
+    mills[far] = limit
     slope = np.einsum("ncq,nq->nc", mills, h / total[:, None])
     return top[:, 0] + np.log(total) + np.log(width), slope
 
@@ -357,7 +382,8 @@ def _peak(ahead: Array, ratio: Array) -> tuple[Array, Array]:
     for _ in range(6):
         x = ratio * u[:, None] + ahead
         mills = _inverse_mills(x)
-        curvature = 1.0 + (ratio**2 * mills * (mills + x)).sum(axis=1)
+        bend = np.where(x < _ALL_BUT_LINEAR, ratio**2, ratio**2 * mills * (mills + x))
+        curvature = 1.0 + bend.sum(axis=1)
         u = u + ((ratio * mills).sum(axis=1) - u) / curvature
     return u, 1.0 / np.sqrt(curvature)
 
@@ -415,6 +441,12 @@ class Poisson(Likelihood):
             rate = (np.nansum(np.minimum(table.values, most), axis=0) + 0.5) / n  # never zero
             most = np.minimum(most, 4.0 * rate + 3.0)
         return cls(rate, most)
+
+    def encode(self, values: Array) -> Array:
+        return np.minimum(values, REACH * self.most)
+
+    def beyond(self, values: Array) -> BoolArray:
+        return np.asarray((values > REACH * self.most).any(axis=1))
 
     @property
     def curvature(self) -> Array:

@@ -583,7 +583,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             for name, view in self.views_.items()
             if view.source in given
         }
-        return Prediction(self.views_, self.posterior_, tables, align(tables))
+        prediction = Prediction(self.views_, self.posterior_, tables, align(tables))
+        prediction.warn_of_far_samples()
+        return prediction
 
     def _others(self, data: Any, view: str) -> Prediction:
         """The model applied to the views other than the one that is asked for."""

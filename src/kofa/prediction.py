@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from kofa.encoding import FittedView
+from kofa.errors import warn
 from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array
 from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
+from kofa.scaling import REACH
 from kofa.tables import Samples, Table
 from kofa.updates import Latent, evidence, linear_predictor, settle
 
@@ -35,6 +37,19 @@ class Prediction:
 
     def posterior(self, name: str) -> ViewPosterior:
         return self.state[list(self.views).index(name)]
+
+    def warn_of_far_samples(self) -> None:
+        """Say which samples have values that count as less far than they are."""
+        for source in dict.fromkeys(self.views[name].source for name in self.tables):
+            mine = [name for name in self.tables if self.views[name].source == source]
+            far = [self.views[name].encoder.beyond(self.tables[name].values) for name in mine]
+            rows = np.flatnonzero(np.any(far, axis=0))
+            if len(rows):
+                warn(
+                    f"View {source!r}, {self.tables[mine[0]].row_labels(rows)}: values so far from "
+                    f"the data in fit (more than {REACH:g} times their spread, or where the kernel "
+                    f"is no finite number) count as less far, and predictions mean little."
+                )
 
     # ------------------------------------------------------------ factors
 

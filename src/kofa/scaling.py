@@ -18,6 +18,11 @@ _TRANSFORMS: dict[Unit, Callable[[Array], Array]] = {
 }
 
 
+# A new value further from the data of a fit than this many of their spreads counts as this far, so
+# that what follows from it is finite.
+REACH = 1e12
+
+
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """encoded = (value − centre) / spread, by column, of the values or of their logarithms."""
@@ -62,7 +67,8 @@ class Scaling:
         return cls(centre, np.where(spread > 0, spread, no_spread), unit)
 
     def encode(self, values: Array) -> Array:
-        encoded: Array = (_TRANSFORMS[self.unit](values) - self.centre) / self.spread
+        with np.errstate(over="ignore"):  # infinity is out of reach as well
+            encoded: Array = (_TRANSFORMS[self.unit](values) - self.centre) / self.spread
         return encoded
 
     def seen(self, values: Array) -> BoolArray:

@@ -12,6 +12,8 @@ import numpy as np
 from kofa.errors import DataError
 from kofa.linalg import Array, IntArray
 
+_SHOWN = 3  # samples that a message names
+
 # ---------------------------------------------------------------- tables
 
 
@@ -31,6 +33,12 @@ class Table:
     def label(self, column: int) -> str:
         """How to call a column in a message."""
         return column_label(self.columns, column)
+
+    def row_labels(self, rows: IntArray) -> str:
+        """How to call some rows in a message."""
+        names = [int(row) if self.samples is None else self.samples[row] for row in rows[:_SHOWN]]
+        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        return f"sample{'s' * (len(rows) > 1)} {', '.join(map(repr, names))}{more}"
 
 
 def column_label(columns: Sequence[Hashable] | None, column: int) -> str:

@@ -24,6 +24,7 @@ from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior, Weight
 
 _AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
 _MOST_ROUNDS = 2000  # of a row that is projected by itself
+_ROUNDING = 1e-6
 _LEAST_RHO = 0.01
 _LEAST_BLUR = 1e-6
 _LEAST_CONTRAST = -0.75  # of a variance that is added to one
@@ -159,7 +160,9 @@ def settle(rows: Rows, state: State, e: Evidence, within: float = 1e-9) -> Laten
         found[~active] = z[~active]
         backwards = ((ahead - found) * (found - z)).sum(axis=1) > 0
         age = np.where(backwards, 0.0, age + 1.0)
-        active &= np.abs(found - ahead).max(axis=1) > within
+        # Of factors far out the last digits are rounding.
+        size = np.maximum(1.0, _ROUNDING * np.abs(found).max(axis=1))
+        active &= np.abs(found - ahead).max(axis=1) > within * size
         ahead = found + (age / (age + 3.0) * active)[:, None] * (found - z)
         z = found
         if not active.any():
