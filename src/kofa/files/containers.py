@@ -28,7 +28,9 @@ def read_parquet(path: Path, reading: Reading) -> Any:
         wanted = names if reading.transpose else select(path, names, reading)
         columns = wanted if index is None else [index, *wanted]
         _check_columns(path, schema, columns)
-        frame = parquet.read_table(file, columns=columns).to_pandas(ignore_metadata=True)
+        table = parquet.read_table(file, columns=columns)
+        table.validate(full=True)  # pandas 3 looks at words only when they are used
+        frame = table.to_pandas(ignore_metadata=True)
     return frame if index is None else frame.set_index(index)
 
 
