@@ -56,7 +56,8 @@ class Twist:
     def option(self) -> object:
         """The same for things of which the last one counts."""
         name = self.arguments[0].partition("=")[0]
-        return self if name in ("-v", "--missing", "--kernel", "--output") else name
+        repeat = ("-v", "--missing", "--kernel", "--output", "--quiet", "--nothing", "--")
+        return self if name in repeat else name
 
 
 @dataclass
@@ -179,8 +180,7 @@ ANYWHERE = [
     Twist(("--nothing",), OPTION), Twist(("--nothing=1",), OPTION), Twist(("-z",), OPTION),
     Twist(("-\x1b",), OPTION), Twist(("--=",), OPTION), Twist(("--quiet=1",), OPTION),
     Twist(("extra1", "extra2", "extra3"), OPTION), Twist(("--", "--x", "--y", "--z"), OPTION),
-    Twist(("--quiet",), OK), Twist(("-q", "-q"), OK), Twist(("--help",), OK), Twist(("-o",),
-    OPTION),
+    Twist(("--quiet",), OK), Twist(("-q", "-q"), OK), Twist(("--help",), OK),
     Twist(("--\udcff",), OPTION), Twist(("-vvv",), ANY),
 ]  # fmt: skip
 PAPER = [  # experiments themselves take hours: only what is refused before
