@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kofa.cli import Stopped, UsageError
 from kofa.cli.display import Screen, counted
 from kofa.errors import DeclarationError
+from kofa.files import new_folder
 
 if TYPE_CHECKING:
     from kofa.paper.tasks import Options, Task
@@ -23,14 +24,13 @@ def reproduce(names: list[str], options: Options, folder: Path, jobs: int, scree
         desk.check(experiments, options)
     except DeclarationError as error:
         raise UsageError(str(error)) from None
-    folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 
     def show(task: Task, done: int, total: int) -> None:
         screen.note(f"{done}/{total}  {task.name}  ({time.monotonic() - began:.0f} s)")
 
     try:
-        with screen.warnings_in_a_line():
+        with screen.warnings_in_a_line(), new_folder(folder):
             written = desk.reproduce(experiments, options, folder, jobs, show)
     except KeyboardInterrupt:
         told = f"stopped; what is done is in {folder}, and the same command goes on from there"

@@ -152,17 +152,18 @@ def same_file(one: Path, other: Path) -> bool:
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
     """A folder that is there or is made, and is gone again if what it was made for fails."""
-    made = not folder.is_dir()
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise FileError(f"{folder}: expected a folder but this is a file")
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{folder} cannot be made: {error.strerror or error}") from error
-    try:
+        folder.mkdir(parents=True, exist_ok=True)
         yield
-    except BaseException:
-        if made:
-            with suppress(OSError):
-                folder.rmdir()
+    except BaseException as error:
+        for one in made:
+            with suppress(OSError):  # it may hold what was done before
+                one.rmdir()
+        if isinstance(error, OSError):
+            raise FileError(f"{folder}: {error.strerror or error}") from error
         raise
 
 

@@ -127,7 +127,6 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.origins: dict[Task, Origin] = {}
-        folder.mkdir(parents=True, exist_ok=True)
 
     def read(self, task: Task) -> Result | None:
         """What the task gave, if it is there and whole."""
@@ -152,6 +151,7 @@ class Store:
             "origin": [origin.day, origin.tools],
             "numbers": numbers,
         }
+        self.folder.mkdir(parents=True, exist_ok=True)
         archive.write(self.folder / task.file, manifest, arrays)
 
 
