@@ -12,9 +12,9 @@ import pytest
 import kofa
 
 ORDER = [
-    "errors", "replacing", "datasets", "archive", "dtypes", "linalg", "tables", "scaling",
-    "kernels", "landmarks", "likelihoods", "views", "observations", "posterior", "updates",
-    "rotation", "refinement", "calibration", "bound", "inference", "engine", "learning",
+    "errors", "replacing", "datasets", "members", "archive", "dtypes", "linalg", "tables",
+    "scaling", "kernels", "landmarks", "likelihoods", "views", "observations", "posterior",
+    "updates", "rotation", "refinement", "calibration", "bound", "inference", "engine", "learning",
     "selection", "published", "study", "lessons", "vectors", "encoding", "prediction", "inspection",
     "schema", "soundness", "codec", "checkpoint", "omics", "model", "estimators", "files", "paper",
     "cli",

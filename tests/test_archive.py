@@ -14,6 +14,7 @@ import time
 import tracemalloc
 import warnings
 import zipfile
+import zlib
 from functools import cache, partial
 from tempfile import TemporaryDirectory
 
@@ -90,11 +91,22 @@ def test_only_plain_arrays_are_written(name, array, path):
     assert list(path.parent.iterdir()) == []
 
 
-def test_too_many_names_are_refused_before_writing(path, monkeypatch):
-    monkeypatch.setattr(archive, "_LARGEST_MANIFEST", 1000)
-    with pytest.raises(kofa.FileError, match="Shorten the column names"):
-        archive.write(path, MANIFEST | {"names": ["name"] * 1000}, {})
+def test_too_many_names_are_refused_before_writing(path):
+    with pytest.raises(kofa.FileError, match=r"could not be read again.*shorten the column names"):
+        archive.write(path, MANIFEST | {"names": ["name"] * 2**20}, {})
     assert not path.exists()
+
+
+def test_files_beyond_four_gigabytes_are_understood(path, monkeypatch):
+    """Their sizes stand elsewhere; zipfile puts them there for less if it is told to."""
+    archive.write(path, MANIFEST, ARRAYS)
+    small = path.read_bytes()
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 1)
+    archive.write(path, MANIFEST, ARRAYS)
+    assert path.read_bytes() != small
+    _, arrays = archive.read(path)
+    assert all(arrays[name].tobytes() == array.tobytes() for name, array in ARRAYS.items())
 
 
 # ---------------------------------------------------------------- one message for each trouble
@@ -213,6 +225,32 @@ def deep(path):
     rezip(path, members_of(path) | {"manifest.json": b'{"a":' * 100_000})
 
 
+def nested(path):
+    data = b'{"a": ' + b"[" * 300 + b"]" * 300 + b"}"
+    rezip(path, members_of(path) | {"manifest.json": data})
+
+
+def no_writer(path):
+    changed(path, kofa_version=["0.1"])
+
+
+def commented(path):
+    with zipfile.ZipFile(path, "a") as opened:
+        opened.comment = b"hello"
+
+
+def many_members(path):
+    """More than there are: they are counted before they are looked at."""
+    data = path.read_bytes()
+    path.write_bytes(data[:-14] + b"\xff\xff\xff\xff" + data[-10:])
+
+
+def no_local_header(path):
+    data = path.read_bytes()
+    at = data.rindex(b"PK\3\4")
+    path.write_bytes(data[:at] + b"PK\3\5" + data[at + 4 :])
+
+
 def constants(path):
     rezip(path, members_of(path) | {"manifest.json": b'{"format": NaN}'})
 
@@ -288,8 +326,8 @@ TROUBLES = {
     empty: "is empty: copy it again",
     text: "is not a kofa file: those are written by FactorModel.save",
     other_zip: "is a zip but not a kofa file",
-    truncated: "is truncated: copy it again",
-    bad_sum: "is damaged, some of its bytes have changed",
+    truncated: "its end is missing; copy it again",
+    bad_sum: "is damaged .*: some of its bytes have changed",
     newer: "written by kofa 9.1 with format 7; this kofa reads up to 1: upgrade kofa",
     other_format: "names no format that kofa knows",
     no_version: "names no format that kofa knows",
@@ -302,7 +340,12 @@ TROUBLES = {
     climbing: r"unexpected member 'arrays/../../../evil.npy'",
     not_a_dict: "not a JSON object",
     broken_json: "not the JSON that kofa writes",
-    deep: "not the JSON that kofa writes",
+    deep: "nested too deep",
+    nested: "nested too deep",
+    no_writer: "does not say who wrote it",
+    commented: "its end is missing",
+    many_members: "more names and settings than kofa writes",
+    no_local_header: "is not where it should be",
     constants: "unexpected NaN",
     endless: "a number is too large",
     repeated_key: "a key occurs twice",
@@ -356,6 +399,118 @@ def test_impossible_names(name):
     for use in (archive.read, partial(archive.write, manifest=MANIFEST, arrays={})):
         with pytest.raises(kofa.FileError):
             use(name)
+
+
+# ---------------------------------------------------------------- nothing grows
+
+HEAD = b'{"format": "kofa", "format_version": 1, "kofa_version": "0", "contents": "model", "tree": '
+SPARE = 2**26  # bytes that a file may take beyond its size
+
+
+def peak_of(use, *arguments):
+    """The most memory that something takes, and the error that it ends with."""
+    tracemalloc.start()
+    try:
+        use(*arguments)
+        error = None
+    except kofa.FileError as caught:
+        error = caught
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak, error
+
+
+HOSTILE_VALUES = {
+    "lists": b"[]", "dicts": b"{}", "floats": b"1e9", "words": b'"ab"', "signs": '"é😀"'.encode(),
+    "escapes": rb'"\u65e5"', "kernels": b'{"RBF":{}}', "tuples": b'{"tuple":[1]}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("megabytes", [12, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("value", HOSTILE_VALUES)
+def test_manifests_do_not_grow(value, megabytes, path):
+    value = HOSTILE_VALUES[value] + b","
+    data = HEAD + b"[" + value * ((megabytes << 20) // len(value)) + b"1]}"
+    rezip(path, {"manifest.json": data})
+    peak, error = peak_of(kofa.load, path)
+    assert error is not None
+    assert peak < path.stat().st_size + SPARE
+
+
+def test_keys_do_not_grow(path):
+    data = b",".join(b'"%x":1' % key for key in range(2**19))
+    rezip(path, {"manifest.json": HEAD + b'{"dict":{' + data + b"}}}"})
+    peak, error = peak_of(kofa.load, path)
+    assert "more names and settings" in str(error)
+    assert peak < path.stat().st_size + SPARE
+
+
+def test_long_names_are_not_repeated_in_messages(path):
+    rezip(path, {"manifest.json": HEAD + b'{"' + b"\x7f" * (12 << 20) + b'":1}}'})
+    peak, error = peak_of(kofa.load, path)
+    assert len(str(error)) < 500
+    assert peak < path.stat().st_size + SPARE
+
+
+def test_signs_in_names_do_not_count(path):
+    names = [f'chr1:{n}:"A":[G,T]{{x}}\\' for n in range(20_000)]
+    archive.write(path, MANIFEST | {"names": names}, {})
+    assert archive.read(path)[0]["names"] == names
+    n_items, n_lists, n_keys, depth = archive._counts(json.dumps(names).encode())
+    assert (n_items, n_lists, n_keys, depth) == (len(names) - 1, 1, 0, 1)
+
+
+def with_hole(path, n_bytes, tree):
+    """A file with an array that is a hole: next to nothing on disk."""
+    header = b"\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': "
+    header = (header + f"({n_bytes},), }}".encode()).ljust(127) + b"\n"
+    crc = zlib.crc32(header)
+    for _ in range(n_bytes >> 20):
+        crc = zlib.crc32(bytes(2**20), crc)
+    rezip(path, {"manifest.json": HEAD + tree + b"}", "arrays/hole.npy": header})
+    data, size = path.read_bytes(), len(header) + n_bytes
+    entry = data.rindex(b"PK\1\2")
+    start = data.index(b"PK\1\2")
+    sizes = crc.to_bytes(4, "little") + size.to_bytes(4, "little") * 2
+    end = data[-22:-6] + (start + n_bytes).to_bytes(4, "little") + data[-2:]
+    with path.open("wb") as file:
+        file.write(data[:start])
+        file.seek(n_bytes, os.SEEK_CUR)
+        file.write(data[start : entry + 16] + sizes + data[entry + 28 : -22] + end)
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "tree", "message"),
+    [
+        (2**20, b'{"array": "hole"}', "parts of the model are missing"),
+        (2**20, b"1", "arrays that nothing refers to"),
+        (2**28, b'{"array": "hole"}', "most of it are holes"),
+        (2**28, b"1", "most of it are holes"),
+    ],
+)
+def test_holes_do_not_grow(n_bytes, tree, message, path):
+    with_hole(path, n_bytes, tree)
+    if n_bytes > SPARE and path.stat().st_blocks * 512 > n_bytes // 2:
+        pytest.skip("this file system has no holes")
+    peak, error = peak_of(kofa.load, path)
+    assert message in str(error)
+    assert peak < SPARE
+
+
+def test_arrays_that_nothing_refers_to_are_not_read(path):
+    archive.write(path, {"contents": "model", "tree": {"array": "a"}}, {"a": np.ones(2**20)})
+    with archive.opened(path) as (_, arrays):
+        assert list(arrays) == ["a"]
+        assert "a" in arrays
+        assert arrays.read == {}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "?", "U1"])
+def test_arrays_take_no_more_than_they_take_in_the_file(dtype, path):
+    archive.write(path, MANIFEST, {"a": np.ones(2**22, dtype=dtype)})
+    peak, _ = peak_of(archive.read, path)
+    assert peak < path.stat().st_size + 2**20
 
 
 # ---------------------------------------------------------------- fuzz

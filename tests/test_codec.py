@@ -6,6 +6,8 @@ import json
 import math
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -164,6 +166,19 @@ class Mine(kofa.RBF):
     pass
 
 
+class Colour(str, Enum):  # noqa: UP042  whose str() is "Colour.RED"
+    RED = "red"
+
+
+class Place(NamedTuple):
+    x: int
+    y: int
+
+
+class Name(str):
+    pass
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -171,7 +186,8 @@ class Mine(kofa.RBF):
         Mine(1.0),
         np.zeros(2, dtype="f8,i4"), np.zeros(2, dtype=complex), np.dtype("f8,i4"), str, Mine,
         np.datetime64("2020-01-01"), np.datetime64(1, "ns"), np.timedelta64(1, "ns"),
-        np.random.default_rng(0),
+        np.random.default_rng(0), np.longdouble(1), np.bytes_(b"a"), 10**1000, Colour.RED,
+        Place(1, 2), Name("a"),
     ],
     ids=lambda value: type(value).__name__,  # not repr: addresses differ between processes
 )  # fmt: skip
@@ -256,3 +272,37 @@ def test_references_do_not_multiply_memory():
     nested = [{"tuple": [0] * 16}, *({"tuple": [{"same": n}] * 16} for n in range(3))]
     with pytest.raises(kofa.FileError, match="names that it has not"):
         codec.unpack(nested, {})
+
+
+def test_dates_too_far_away_are_refused():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(kofa.FileError, match="rename it"):
+        codec.pack([pd.Timestamp(np.datetime64("9999-01-01", "s"))])
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (["x" * 2**17], "longer than kofa writes"),
+        ({"dict": {"x" * 2**17: 1}}, "longer than kofa writes"),
+        ([{"pandas": "Int8"}] * 10_000, "more objects"),
+        ([{"RBF": {}}] * 100_000, "more objects"),
+        ({"floats": "many"}, "more names and settings"),
+    ],
+    ids=["name", "key", "types", "kernels", "floats"],
+)
+def test_trees_that_take_long_are_refused(tree, message):
+    pytest.importorskip("pandas")
+    with pytest.raises(kofa.FileError, match=message):
+        codec.unpack(tree, {"many": np.broadcast_to(0.0, (2**22,))})
+
+
+@pytest.mark.parametrize("kind", [int, str, tuple, "timestamp"])
+def test_many_names_are_still_few(kind):
+    pd = pytest.importorskip("pandas")
+    names = tuple(range(5_000))
+    if kind == "timestamp":
+        names = tuple(pd.Timestamp(2000, 1, 1) + pd.Timedelta(days=day) for day in names)
+    elif kind is not int:
+        names = tuple(kind([day]) if kind is tuple else str(day) for day in names)
+    assert through_json(names) == names

@@ -9,6 +9,7 @@ import pickle
 import stat
 import sys
 import threading
+import tracemalloc
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
@@ -307,6 +308,9 @@ LABELS = {
     "words of pandas": lambda pd: pd.Series(np.array(["x", "y", "z"])[CODES].tolist()),
     "nullable": lambda pd: pd.Series(CODES).astype("Int64"),
     "nullable truth": lambda pd: pd.Series(CODES > 0).astype("boolean"),
+    "tuple categories": lambda pd: pd.Series(
+        pd.Categorical.from_codes(CODES, pd.Index([("a", 1), ("b",), ()], tupleize_cols=False))
+    ),
     "dates": lambda pd: pd.Series(pd.to_datetime(["2024-01", "2024-02", "2025-01"])[CODES]),
 }  # fmt: skip
 
@@ -360,6 +364,60 @@ def test_names_that_are_no_words_cannot_be_saved(path):
     model = kofa.FactorModel().fit({"x": frame})
     with pytest.raises(kofa.FileError, match=r"Period\('2020'.* 'views', 'x', inputs; rename"):
         model.save(path)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "bank", kofa.RBF("median"), kofa.Laplacian("median")])
+def test_widths_beyond_those_that_can_be_declared_are_kept(kernel, path):
+    """They are learnt where the columns are not scaled."""
+    x, y = 1e120 * X, X[:, :1]
+    views = {"x": kofa.Real(kernel=kernel, scale=False), "y": kofa.Real()}
+    with quiet():
+        model = kofa.FactorModel(views, 2, outputs=["y"], max_iter=3).fit({"x": x, "y": y})
+        loaded = saved(model, path)
+    assert "e+12" in repr(model.kernels_["x"])
+    assert loaded.kernels_ == model.kernels_
+    assert_same(model.predict({"x": x}, "y"), loaded.predict({"x": x}, "y"))
+
+
+def test_names_that_are_not_themselves_cannot_be_saved(path):
+    pd = pytest.importorskip("pandas")
+    columns = pd.Index(["a", "b", "c", "d", np.nan], dtype=object)
+    model = kofa.FactorModel(tol=1.0).fit({"x": pd.DataFrame(X, columns=columns)})
+    with pytest.raises(kofa.FileError, match=r"got nan \(float\) in 'views', 'x'"):
+        model.save(path)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"max_iter": "many"}, {"n_init": 0}, {"views": {"x": "real"}}, {"tol": -1.0}]
+)
+def test_what_would_not_load_is_not_saved(changes, path):
+    model = kofa.FactorModel({"x": kofa.Real()}, tol=1.0).fit({"x": X}).set_params(**changes)
+    with pytest.raises(kofa.FileError, match="cannot be written, because it could not be read"):
+        model.save(path)
+    assert not path.exists()
+
+
+def test_many_iterations_take_no_more_than_they_take_in_the_file(path):
+    fitted("undeclared").save(path)
+    manifest, arrays = archive.read(path)
+    name = next(name for name in arrays if "values" in name)
+    arrays[name] = np.repeat(arrays[name][:1], 200_000, axis=0)
+    archive.write(path, manifest, arrays)
+    tracemalloc.start()
+    loaded = kofa.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert loaded.n_iter_ == 200_000
+    assert peak < path.stat().st_size + 2**22
+
+
+def test_a_hundred_thousand_column_names(path):
+    pd = pytest.importorskip("pandas")
+    names = [f"chr1:{n}:A:G" for n in range(100_000)]
+    x = pd.DataFrame(np.random.default_rng(0).normal(size=(4, len(names))), columns=names)
+    with quiet():
+        model = kofa.FactorModel(n_factors=1, max_iter=2).fit({"x": x})
+    assert saved(model, path).views_["x"].inputs == tuple(names)
 
 
 def test_names_of_views_must_be_words(path):

@@ -99,6 +99,8 @@ VIEWS = [
     ("x", {"encoder.kernel": kofa.RBF(1.0, relevance="learn")}, "not resolved"),
     ("x", {"encoder.kernel": kofa.RBF(1.0, relevance=(1.0,))}, "relevance"),
     ("x", {"encoder.kernel": kofa.RBF(-1.0)}, "positive width"),
+    ("x", {"encoder.kernel": kofa.RBF(math.inf)}, "positive width"),
+    ("x", {"encoder.kernel": kofa.Polynomial(0)}, "whole degree"),
     ("x", {"encoder.kernel.weights": "learn"}, "not resolved"),
     ("x", {"encoder.kernel.weights": (1.0,)}, "weights"),
     ("x", {"encoder.column_mean": shorter}, "shape"),

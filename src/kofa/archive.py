@@ -12,8 +12,8 @@ import math
 import os
 import re
 import stat
-import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,20 +22,37 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa.errors import FileError
+from kofa.errors import DeclarationError, FileError
+from kofa.members import (
+    LOCAL,
+    LOCAL_MARK,
+    DamageError,
+    Member,
+    check_members,
+    check_stored,
+    data_of,
+    directory,
+    require,
+)
 from kofa.replacing import replacing
 
 FORMAT = "kofa"
 VERSION = 1  # of the format; a file of a higher one is refused
 
 _MANIFEST = "manifest.json"
-_LARGEST_MANIFEST = 2**26  # bytes
+_LARGEST_MANIFEST = 2**24  # bytes
+_LONGEST_NUMBER = 1000  # digits
+_DEEPEST = 200  # brackets within each other in the manifest
 _MOST_ENTRIES = 2**40  # of an array, counting a dimension of zero as one
+# What a file may become in memory beyond its own size, and what its parts need of that: a value,
+# a list or a key in the manifest, a member of the zip. All in bytes, and rather too many.
+_ROOM = 60 * 2**20
+_OF_ITEM, _OF_LIST, _OF_KEY, _OF_MEMBER = 80, 200, 270, 1500
 _MEMBER = re.compile(r"arrays/([A-Za-z0-9_]{1,80})\.npy")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal contents are equal bytes, whenever they are written
-_FLAGS = 0x0808  # of a member: names in UTF-8, sizes behind the data; no encryption
-_LOCAL_HEADER = 30  # bytes before the name of a member
-_CHUNK = 2**20  # bytes that are read at a time
+_CHUNK = 2**20  # bytes that are looked at at a time
+_STEPS = np.zeros(256, np.int8)  # into brackets and out of them, by sign
+_STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 _MAGIC = b"\x93NUMPY\x01\x00"
 _LONGEST_HEADER = 4096
 _HEADER = re.compile(
@@ -62,7 +79,12 @@ StrPath = str | os.PathLike[str]
 # ---------------------------------------------------------------- write
 
 
-def write(path: StrPath, manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write(
+    path: StrPath,
+    manifest: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    room: Room | None = None,
+) -> None:
     """Write a manifest of plain JSON values, with its "contents" named, and arrays by plain names.
 
     The file appears under its name when all of it is on the disk. Until then, and if anything goes
@@ -73,17 +95,27 @@ def write(path: StrPath, manifest: Mapping[str, Any], arrays: Mapping[str, NDArr
     head = {"format": FORMAT, "format_version": VERSION, "kofa_version": __version__}
     text = json.dumps({**head, **manifest}, ensure_ascii=False, allow_nan=False)
     data = text.encode("utf-8", "surrogatepass")
-    if len(data) > _LARGEST_MANIFEST:
-        raise FileError(
-            f"{_shown(path)} cannot be written: its names and settings take {len(data) >> 20} MiB, "
-            f"but at most {_LARGEST_MANIFEST >> 20} can be read again. Shorten the column names, "
-            f"or fit arrays instead of DataFrames."
-        )
+    room = room or Room()
+    with refusing(path, "shorten the column names, or fit arrays instead of DataFrames"):
+        room.take_members(1 + len(arrays))
+        room.take_manifest(data)
     with _new(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         with archive.open(_info(_MANIFEST, len(data)), "w") as member:
             member.write(data)
         for name, array in arrays.items():
             _write_array(archive, name, array)
+
+
+@contextmanager
+def refusing(path: StrPath, cure: str) -> Iterator[None]:
+    """Write nothing of which something is found to be wrong that would refuse it when read."""
+    try:
+        yield
+    except (DamageError, DeclarationError) as error:
+        what = str(error).rstrip(".")
+        raise FileError(
+            f"{_shown(path)} cannot be written, because it could not be read again: {what}; {cure}."
+        ) from None
 
 
 def _info(name: str, size: int) -> zipfile.ZipInfo:
@@ -154,21 +186,25 @@ def _reason(error: OSError) -> str:
 def read(
     path: StrPath, contents: str | None = None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The manifest and the arrays of a file, or a `FileError` that says what is wrong with it.
+    """The manifest and all arrays of a file, or a `FileError` that says what is wrong with it.
 
     With `contents` the manifest must name these: "model" or "checkpoint".
     """
-    with _reading(path) as file, _damage_in_words(path), zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        manifest = _read_manifest(path, archive, members)
+    with opened(path, contents) as (manifest, arrays):
+        return manifest, dict(arrays)
+
+
+@contextmanager
+def opened(path: StrPath, contents: str | None = None) -> Iterator[tuple[dict[str, Any], Arrays]]:
+    """The manifest of a file, and its arrays, which are read when they are asked for."""
+    with _reading(path) as file, naming(path):
+        room = Room()
+        members, end = directory(file, room.take_members)
+        manifest = _read_manifest(file, members, room)
         _check_head(path, manifest, contents)
-        _check_members(path, file, archive, members)
-        names = {info.filename: info for info in members if info.filename != _MANIFEST}
-        arrays = {
-            name[len("arrays/") : -len(".npy")]: _read_array(path, archive, info)
-            for name, info in names.items()
-        }
-    return manifest, arrays
+        _check_names(members)
+        check_members(file, members, end)
+        yield manifest, Arrays(file, members, room)
 
 
 def contents_of(path: StrPath) -> str | None:
@@ -197,41 +233,33 @@ def _reading(path: StrPath) -> Iterator[IO[bytes]]:
             raise
         raise FileError(f"{_shown(path)} cannot be read: {error}.") from None
     with file:
+        _check_start(path, file)
         yield file
 
 
-@contextmanager
-def _damage_in_words(path: StrPath) -> Iterator[None]:
-    """All that Python's zip reader raises for files that are not as they should be."""
-    try:
-        yield
-    except FileError:
-        raise
-    except (
-        zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, EOFError, OSError, ValueError,
-        OverflowError, NotImplementedError, RuntimeError, LookupError,
-    ) as error:  # fmt: skip
-        raise FileError(_diagnosis(path, error)) from error
-
-
-def _diagnosis(path: StrPath, error: Exception) -> str:
-    try:
-        with open(path, "rb") as file:
-            start = file.read(4)
-    except OSError as gone:
-        return f"{_shown(path)} cannot be read: {gone}."
+def _check_start(path: StrPath, file: IO[bytes]) -> None:
+    start = file.read(LOCAL.size + len(_MANIFEST))
     if not start:
-        return f"{_shown(path)} is empty: {_AGAIN}."
-    if start != b"PK\x03\x04":
-        return f"{_shown(path)} is not a kofa file: those are written by FactorModel.save."
-    if "CRC" in str(error):
-        return f"{_shown(path)} is damaged, some of its bytes have changed: {_AGAIN}."
-    if "not a zip file" in str(error):
-        return f"{_shown(path)} is truncated: {_AGAIN}."
-    return f"{_shown(path)} is damaged ({error}): {_AGAIN}."
+        raise FileError(f"{_shown(path)} is empty: {_AGAIN}.")
+    if not start.startswith(LOCAL_MARK):
+        raise FileError(f"{_shown(path)} is not a kofa file: {_WRITTEN_BY}.")
+    if len(start) > LOCAL.size and not start.endswith(_MANIFEST.encode()):
+        raise FileError(f"{_shown(path)} is a zip but not a kofa file: {_WRITTEN_BY}.")
 
 
 _AGAIN = "copy it again from where it was written, or save the model again"
+_WRITTEN_BY = "those are written by FactorModel.save"
+
+
+@contextmanager
+def naming(path: StrPath) -> Iterator[None]:
+    """Say which file it is of which something is found to be wrong."""
+    try:
+        yield
+    except (DamageError, DeclarationError) as error:
+        raise damaged(path, str(error).rstrip(".")) from error
+    except OSError as error:
+        raise FileError(f"{_shown(path)} cannot be read: {error}.") from error
 
 
 def damaged(path: StrPath, what: str) -> FileError:
@@ -239,42 +267,85 @@ def damaged(path: StrPath, what: str) -> FileError:
     return FileError(f"{_shown(path)} is damaged or was tampered with: {what}; {_AGAIN}.")
 
 
-def require(condition: bool, what: str) -> None:
-    """Raise, saying what is wrong, unless something read from a file is as it should be."""
-    if not condition:
-        raise FileError(what)
-
-
 def _shown(path: StrPath) -> str:
     return repr(os.fspath(path))
+
+
+# ---------------------------------------------------------------- how much a file may become
+
+
+class Room:
+    """What is left of the bytes that a file may become in memory, beyond its own size.
+
+    Arrays take no more than they take in the file. Names, settings and the names of arrays do:
+    Python needs up to a hundred bytes for one.
+    """
+
+    def __init__(self) -> None:
+        self.left = _ROOM
+
+    def take(self, size: float) -> None:
+        self.left -= int(size)
+        require(self.left >= 0, "it has more names and settings than kofa writes")
+
+    def take_members(self, n: int) -> None:
+        self.take(n * _OF_MEMBER)
+
+    def take_manifest(self, data: bytes) -> None:
+        """Take what JSON becomes, by counting its parts before they are made."""
+        require(len(data) <= _LARGEST_MANIFEST, "its manifest is too large")
+        # A string takes four bytes for each character if one of them needs that many.
+        wide = not data.isascii() or re.search(rb"\\u(?!00)", data) is not None
+        self.take(7 * len(data) if wide else len(data))
+        n_items, n_lists, n_keys, depth = _counts(data)
+        self.take(_OF_ITEM * n_items + _OF_LIST * n_lists + _OF_KEY * n_keys)
+        require(depth <= _DEEPEST, "its manifest is nested too deep")
+
+
+def _counts(data: bytes) -> tuple[int, int, int, int]:
+    """Values, lists and keys in JSON, and how deep it is nested, by the signs around strings."""
+    data = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    counts, depth, deepest, inside = np.zeros(256, np.int64), 0, 0, False
+    for at in range(0, len(data), _CHUNK):
+        signs = np.frombuffer(data, np.uint8, min(_CHUNK, len(data) - at), at)
+        within = np.logical_xor.accumulate(signs == ord('"')) ^ inside
+        inside = bool(within[-1])
+        signs = signs[~within]
+        counts += np.bincount(signs, minlength=256)
+        depths = np.cumsum(np.concatenate([[depth], _STEPS[signs]]), dtype=np.int32)
+        depth, deepest = int(depths[-1]), max(deepest, int(depths.max()))
+    commas, lists, objects, keys = (int(counts[ord(sign)]) for sign in ",[{:")
+    return commas + objects, lists, keys, deepest
 
 
 # ---------------------------------------------------------------- the manifest
 
 
-def _read_manifest(
-    path: StrPath, archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]
-) -> dict[str, Any]:
-    found = [info for info in members if info.filename == _MANIFEST]
-    if not found:
-        raise FileError(
-            f"{_shown(path)} is a zip but not a kofa file: those are written by FactorModel.save."
-        )
-    if len(found) > 1:
-        raise damaged(path, "it has two manifests")
-    _check_stored(path, found[0])
-    if found[0].file_size > _LARGEST_MANIFEST:
-        raise damaged(path, "its manifest is too large")
+def _read_manifest(file: IO[bytes], members: list[Member], room: Room) -> dict[str, Any]:
+    found = [member for member in members if member.name == _MANIFEST]
+    require(len(found) == 1, "it has two manifests" if found else "it has no manifest")
+    check_stored(found[0])
+    require(found[0].size <= _LARGEST_MANIFEST, "its manifest is too large")
+    file.seek(data_of(file, found[0]))
+    data = file.read(found[0].size)
+    _check_sum(found[0], len(data), zlib.crc32(data))
+    room.take_manifest(data)
     try:
-        text = archive.read(found[0]).decode("utf-8", "surrogatepass")
+        text = data.decode("utf-8", "surrogatepass")
+        del data
         manifest = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_refuse,
+            parse_float=_finite,
+            parse_int=_whole,
         )
     except (RecursionError, ValueError) as error:
-        raise damaged(path, f"its manifest is not the JSON that kofa writes ({error})") from None
-    if not isinstance(manifest, dict):
-        raise damaged(path, "its manifest is not a JSON object")
-    return manifest
+        raise DamageError(
+            f"its manifest is not the JSON that kofa writes ({error!s:.100})"
+        ) from None
+    require(isinstance(manifest, dict), "its manifest is not a JSON object")
+    return dict(manifest)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -289,10 +360,16 @@ def _refuse(constant: str) -> Any:
 
 
 def _finite(text: str) -> float:
-    number = float(text)
+    number = float(text) if len(text) <= _LONGEST_NUMBER else math.inf
     if not math.isfinite(number):
         raise ValueError("a number is too large")
     return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError("a number is too large")
+    return int(text)
 
 
 def _check_head(path: StrPath, manifest: dict[str, Any], contents: str | None) -> None:
@@ -306,113 +383,111 @@ def _check_head(path: StrPath, manifest: dict[str, Any], contents: str | None) -
             f"{_shown(path)} was written by kofa {manifest.get('kofa_version')!s:.40} with format "
             f"{version}; this kofa reads up to {VERSION}: upgrade kofa."
         )
-    if not isinstance(found, str) or found not in _KINDS:
-        raise damaged(path, "its manifest does not say what it contains")
+    require(
+        isinstance(found, str) and found in _KINDS, "its manifest does not say what it contains"
+    )
+    require(isinstance(manifest.get("kofa_version"), str), "it does not say who wrote it")
     if contents is not None and found != contents:
-        raise FileError(f"Expected a {contents} in {_shown(path)} but it is {_KINDS[found]}.")
-
-
-# ---------------------------------------------------------------- members
-
-
-def _check_stored(path: StrPath, info: zipfile.ZipInfo) -> None:
-    if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-        raise damaged(path, f"its member {_member(info)} is compressed")
-    if info.flag_bits & ~_FLAGS:
-        raise damaged(path, f"its member {_member(info)} is encrypted or of an unknown kind")
-
-
-def _check_members(
-    path: StrPath, file: IO[bytes], archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]
-) -> None:
-    """Only the names kofa gives, each once, stored as they are, one behind the other."""
-    seen: set[str] = set()
-    for info in members:
-        if info.filename != _MANIFEST and not _MEMBER.fullmatch(info.filename):
-            raise damaged(path, f"it has an unexpected member {_member(info)}")
-        if info.filename in seen:
-            raise damaged(path, f"its member {_member(info)} occurs twice")
-        seen.add(info.filename)
-        _check_stored(path, info)
-    end = 0
-    for info in sorted(members, key=lambda info: info.header_offset):
-        if info.header_offset < end:
-            raise damaged(path, f"its member {_member(info)} overlaps another")
-        end = _end(file, info)
-    if end > archive.start_dir:
-        raise damaged(path, "its members are larger than the file")
-
-
-def _end(file: IO[bytes], info: zipfile.ZipInfo) -> int:
-    """Where the data of a member end; lengths of name and extra field are those on the spot."""
-    file.seek(info.header_offset)
-    name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))
-    return int(info.header_offset + _LOCAL_HEADER + name + extra + info.file_size)
-
-
-def _member(info: zipfile.ZipInfo) -> str:
-    return repr(info.filename[:60])
+        raise FileError(f"Expected a {contents} in {_shown(path)} but it is {_KINDS[str(found)]}.")
 
 
 # ---------------------------------------------------------------- arrays
 
 
-def _read_array(path: StrPath, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
-    with archive.open(info) as member:
-        header = _read_header(member)
-        parsed = None if header is None else _parse_header(header)
-        if header is None or parsed is None:
-            raise damaged(path, f"{_member(info)} is not an array of numbers or words")
-        dtype, fortran, shape = parsed
-        there = info.file_size - len(_MAGIC) - 2 - len(header)
-        entries = math.prod(max(1, n) for n in shape)
-        if entries > _MOST_ENTRIES or math.prod(shape) * dtype.itemsize != there:
-            raise damaged(path, f"{_member(info)} declares shape {shape} but has {there} bytes")
-        array = np.empty(shape, dtype, order="F" if fortran else "C")
-        _fill(
-            member, array.reshape(-1, order="A").view(np.uint8).data if there else memoryview(b"")
-        )
-    if not _plain(array):
-        raise damaged(path, f"{_member(info)} has entries that mean nothing")
+class Arrays(Mapping[str, NDArray[Any]]):
+    """The arrays of an open file, each of them read when it is asked for."""
+
+    def __init__(self, file: IO[bytes], members: list[Member], room: Room) -> None:
+        self.room = room
+        self.read: dict[str, NDArray[Any]] = {}
+        self._file = file
+        self._members = {
+            member.name[len("arrays/") : -len(".npy")]: member
+            for member in members
+            if member.name != _MANIFEST
+        }
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self.read:
+            self.read[name] = _read_array(self._file, self._members[name])
+        return self.read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+
+def _read_array(file: IO[bytes], member: Member) -> NDArray[Any]:
+    file.seek(data_of(file, member))
+    header = _read_header(file, member.size)
+    parsed = None if header is None else _parse_header(header[len(_MAGIC) + 2 :])
+    if header is None or parsed is None:
+        raise DamageError(f"{member.shown} is not an array of numbers or words")
+    dtype, fortran, shape = parsed
+    there = member.size - len(header)
+    fits = math.prod(max(1, n) for n in shape) <= _MOST_ENTRIES
+    fits = fits and math.prod(shape) * dtype.itemsize == there
+    require(fits, f"{member.shown} declares shape {shape} but has {there} bytes")
+    array = np.empty(shape, dtype, order="F" if fortran else "C")
+    flat = array.reshape(-1, order="A")
+    data = flat.view(np.uint8).data if there else memoryview(b"")
+    n_read = _fill(file, data)
+    _check_sum(member, len(header) + n_read, zlib.crc32(data, zlib.crc32(header)))
+    require(_plain(flat), f"{member.shown} has entries that mean nothing")
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _read_header(member: IO[bytes]) -> str | None:
-    """The text that describes the array, in the one way in which kofa writes it."""
-    start = member.read(len(_MAGIC) + 2)
+def _read_header(file: IO[bytes], size: int) -> bytes | None:
+    """What describes the array, in the one way in which kofa writes it."""
+    start = file.read(min(size, len(_MAGIC) + 2))
     if len(start) < len(_MAGIC) + 2 or not start.startswith(_MAGIC):
         return None
     length = int.from_bytes(start[-2:], "little")
-    text = member.read(min(length, _LONGEST_HEADER))
-    return text.decode("ascii", "replace") if len(text) == length else None
+    if length > min(_LONGEST_HEADER, size - len(start)):
+        return None
+    return start + file.read(length)
 
 
-def _parse_header(header: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]] | None:
+def _parse_header(header: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...]] | None:
     """dtype, whether columns come first, and shape."""
-    match = _HEADER.fullmatch(header)
+    match = _HEADER.fullmatch(header.decode("ascii", "replace"))
     if match is None or not _DTYPE.fullmatch(match[1]):
         return None
     shape = tuple(int(n) for n in (match[3] or "").split(",") if n.strip())
     return (np.dtype(match[1]), match[2] == "True", shape) if len(shape) <= 8 else None
 
 
-def _fill(member: IO[bytes], buffer: memoryview) -> None:
-    """Read all of a member; its checksum is compared at its end."""
+def _fill(file: IO[bytes], buffer: memoryview) -> int:
+    """Read as much as the buffer holds; how much there was."""
     at = 0
     while at < len(buffer):
-        piece = member.read(min(_CHUNK, len(buffer) - at))
-        if not piece:
-            raise EOFError("its end is missing")
-        buffer[at : at + len(piece)] = piece
-        at += len(piece)
-    member.read(1)
+        n_read = file.readinto(buffer[at : at + _CHUNK])  # type: ignore[attr-defined]
+        if not n_read:
+            break
+        at += n_read
+    return at
 
 
-def _plain(array: NDArray[Any]) -> bool:
+def _check_names(members: list[Member]) -> None:
+    for member in members:
+        known = member.name == _MANIFEST or _MEMBER.fullmatch(member.name) is not None
+        require(known, f"it has an unexpected member {member.shown}")
+
+
+def _check_sum(member: Member, n_read: int, crc: int) -> None:
+    require(n_read == member.size, f"the end of its member {member.shown} is missing")
+    require(crc == member.crc, "some of its bytes have changed")
+
+
+def _plain(flat: NDArray[Any]) -> bool:
     """Whether truth values are 0 or 1, and words made of characters."""
-    flat = array.reshape(-1, order="A")
-    if array.dtype.kind == "b":
-        return bool((flat.view(np.uint8) <= 1).all())
-    if array.dtype.kind == "U":
-        return bool((flat.view("<u4") <= 0x10FFFF).all())
+    if flat.dtype.kind == "b":
+        return int(flat.view(np.uint8).max(initial=0)) <= 1
+    if flat.dtype.kind == "U":
+        return int(flat.view("<u4").max(initial=0)) <= 0x10FFFF
     return True

@@ -12,8 +12,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -21,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kofa import archive, dtypes
-from kofa.archive import require
 from kofa.encoding import FittedView
-from kofa.errors import DeclarationError, FileError
-from kofa.inference import Iteration, Run
+from kofa.errors import FileError
 from kofa.kernels import Mixture, as_kernels
 from kofa.linalg import Array
+from kofa.members import DamageError, require, shown
 from kofa.schema import KERNELS, LIKELIHOODS, PARAMETERS, SCHEMA, is_name, list_of, reals, text
 from kofa.soundness import check_model, most_room
 from kofa.views import View
@@ -38,6 +36,13 @@ _PARTS = {"parameters", "views", "posterior", "converged", "path"}  # of a model
 # with it before the fit goes on, so that a file of it is taken only as it was written.
 _SEALED = {"checkpoint"}
 _LONG = 16  # numbers in a tuple from which an array holds them
+_LONGEST_INT = 3000  # bits
+_LONGEST_TEXT = 2**16  # characters
+# How long it takes to make an object, next to a tuple; a file may not have more than this.
+_EFFORTS = dict.fromkeys(_CLASSES, 8) | {"timestamp": 12, "transposed": 12, "objects": 5}
+_EFFORTS |= dict.fromkeys(("category", "dtype", "pandas", "string"), 100)
+_MOST_EFFORT = 500_000
+_OF_FLOAT = 40  # bytes that a number in a tuple takes
 _OR_ELSE = "keep the model with joblib.dump"
 
 
@@ -50,21 +55,30 @@ def write(
     value: Any,
     about: Mapping[str, Any] | None = None,
     or_else: str = _OR_ELSE,
+    check: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Write an object; `about` is for people who open the file, and is not read again."""
+    """Write an object; `about` is for people who open the file, and is not read again.
+
+    `check` gets what the file will give back, and raises if it cannot be used.
+    """
     tree, arrays = pack(value, or_else)
     manifest = {"contents": contents, "about": dict(about or {}), "tree": tree}
     if contents in _SEALED:
         manifest["seal"] = _seal(tree, arrays)
-    archive.write(path, manifest, arrays)
+    room = archive.Room()
+    with archive.refusing(path, or_else):
+        again = unpack(tree, arrays, room)
+        if check is not None:
+            check(again)
+    archive.write(path, manifest, arrays, room)
 
 
 def read(path: archive.StrPath, contents: str) -> Any:
     """The object in a file of these contents."""
-    manifest, arrays = archive.read(path, contents)
-    tree = manifest.get("tree")
-    with naming(path):
-        value = unpack(tree, arrays)
+    with archive.opened(path, contents) as (manifest, arrays):
+        tree = manifest.get("tree")
+        value = unpack(tree, arrays, arrays.room)
+        require(len(arrays.read) == len(arrays), "it has arrays that nothing refers to")
         sound = contents not in _SEALED or manifest.get("seal") == _seal(tree, arrays)
         require(sound, "it is not what was written")
     return value
@@ -78,15 +92,6 @@ def _seal(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> str:
         digest.update(f"{name} {plain.dtype.str} {array.shape} ".encode())
         digest.update(plain.reshape(-1).view(np.uint8).data if plain.size else b"")
     return digest.hexdigest()
-
-
-@contextmanager
-def naming(path: archive.StrPath) -> Iterator[None]:
-    """Say which file it is of which something is found to be wrong."""
-    try:
-        yield
-    except (FileError, DeclarationError) as error:
-        raise archive.damaged(path, str(error).rstrip(".")) from error
 
 
 # ---------------------------------------------------------------- pack
@@ -112,11 +117,11 @@ class _Packer:
         self._trail: list[str] = []
 
     def pack(self, value: Any) -> Any:
-        if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # dates: no numbers
+        if isinstance(value, np.generic) and value.dtype.kind in "biufU":
             value = value.item()
-        if value is None or isinstance(value, bool | int | float | str):
-            return _packed_scalar(value)
-        if isinstance(value, tuple):
+        if value is None or type(value) in (bool, int, float, str):  # a subclass may be an Enum
+            return self._scalar(value)
+        if type(value) is tuple:
             return self._tuple(value)
         if isinstance(value, list):
             return self._each(value)
@@ -127,6 +132,13 @@ class _Packer:
         if type(value) in SCHEMA:
             return {type(value).__name__: self._fields(value)}
         return self._other(value)
+
+    def _scalar(self, value: Any) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": str(value)}
+        if isinstance(value, int) and value.bit_length() > _LONGEST_INT:
+            self._refuse("a number with very many digits")
+        return value
 
     def _inside(self, where: str, value: Any) -> Any:
         self._trail.append(where)
@@ -158,6 +170,9 @@ class _Packer:
         held = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
         if isinstance(value, FittedView):
             held["dtype"] = _dtype_of_labels(value)
+            for name in (*(value.inputs or ()), *(value.outputs or ())):
+                if not _is_itself(name):  # and so would not be found again
+                    self._refuse(name)
         return {name: self._inside(name, item) for name, item in held.items()}
 
     def _array(self, array: NDArray[Any]) -> Any:
@@ -216,6 +231,13 @@ def _dtype_of_labels(view: FittedView) -> Any:
     return min(view.dtype, most_room(view.classes), key=_room) if words else view.dtype
 
 
+def _is_itself(name: Any) -> bool:
+    """Whether a name equals itself: NaN does not."""
+    if isinstance(name, tuple):
+        return all(map(_is_itself, name))
+    return not (isinstance(name, float | np.floating) and math.isnan(name))
+
+
 def _room(dtype: np.dtype[Any]) -> int:
     return dtype.itemsize
 
@@ -223,7 +245,7 @@ def _room(dtype: np.dtype[Any]) -> int:
 def _comes_back(packed: Any, value: Any) -> bool:
     try:
         return bool(unpack(packed, {}) == value)
-    except FileError:
+    except (FileError, TypeError, ValueError):
         return False
 
 
@@ -232,34 +254,25 @@ def _are_names(packed: list[Any]) -> bool:
     return len(packed) >= _LONG and not any(isinstance(item, list | dict) for item in packed)
 
 
-def _packed_scalar(value: Any) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int):
-        return int(value)
-    return float(value) if math.isfinite(value) else {"float": str(float(value))}
-
-
 # ---------------------------------------------------------------- unpack
 
 
-def unpack(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def unpack(tree: Any, arrays: Mapping[str, NDArray[Any]], room: archive.Room | None = None) -> Any:
     """What `pack` packed; a `FileError` for anything that it could not have packed."""
     try:
-        return _Unpacker(arrays).unpack(tree)
+        return _Unpacker(arrays, room or archive.Room()).unpack(tree)
     except RecursionError:
-        raise FileError("its manifest is nested too deep") from None
+        raise DamageError("its manifest is nested too deep") from None
 
 
 class _Unpacker:
     """What is referred to more than once is shared, so that nothing grows beyond the file."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._arrays = arrays
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], room: archive.Room) -> None:
+        self._arrays, self._room = arrays, room
         self._tuples: dict[str, tuple[float, ...]] = {}  # by the name of their array
         self._names: list[tuple[Any, ...]] = []
+        self._effort = 0
         self._kinds: dict[str, Callable[[Any], Any]] = {
             "float": _float,
             "tuple": self._tuple,
@@ -276,13 +289,17 @@ class _Unpacker:
     def unpack(self, tree: Any) -> Any:
         if isinstance(tree, list):
             return self._each(tree)
+        if isinstance(tree, str):
+            require(len(tree) <= _LONGEST_TEXT, "a name in it is longer than kofa writes")
         if not isinstance(tree, dict):
             return tree
         require(len(tree) == 1, "its manifest has an object that is not one kind of thing")
         ((kind, value),) = tree.items()
+        self._effort += _EFFORTS.get(kind, 1)
+        require(self._effort <= _MOST_EFFORT, "it has more objects than kofa writes")
         if kind in _CLASSES:
             return _instance(_CLASSES[kind], self._dict(value))
-        require(kind in self._kinds, f"its manifest has an unknown kind {kind!r:.60}")
+        require(kind in self._kinds, f"its manifest has an unknown kind {shown(kind)}")
         return self._kinds[kind](value)
 
     def _each(self, values: Any) -> list[Any]:
@@ -297,15 +314,15 @@ class _Unpacker:
 
     def _same(self, place: Any) -> tuple[Any, ...]:
         if type(place) is not int or not 0 <= place < len(self._names):
-            raise FileError("its manifest refers to names that it has not")
+            raise DamageError("its manifest refers to names that it has not")
         return self._names[place]
 
     def _dict(self, values: Any) -> dict[str, Any]:
         require(isinstance(values, dict), "its manifest lacks a dict")
-        return {key: self.unpack(value) for key, value in values.items()}
+        return {self.unpack(key): self.unpack(value) for key, value in values.items()}
 
     def _array(self, name: Any) -> NDArray[Any]:
-        require(isinstance(name, str) and name in self._arrays, f"array {name!r:.60} is missing")
+        require(isinstance(name, str) and name in self._arrays, f"array {shown(name)} is missing")
         return self._arrays[name]
 
     def _transposed(self, value: Any) -> NDArray[Any]:
@@ -323,6 +340,7 @@ class _Unpacker:
         array = self._array(name)
         require(array.ndim == 1 and array.dtype == np.float64, "an array is not one of numbers")
         if name not in self._tuples:
+            self._room.take(_OF_FLOAT * len(array))
             self._tuples[name] = tuple(array.tolist())
         return self._tuples[name]
 
@@ -341,7 +359,7 @@ def _float(text: Any) -> float:
 
 
 def _type(name: Any) -> Any:
-    require(isinstance(name, str) and name in _TYPES, f"its type {name!r:.60} is unknown")
+    require(isinstance(name, str) and name in _TYPES, f"its type {shown(name)} is unknown")
     return _TYPES[name]
 
 
@@ -349,7 +367,7 @@ def _instance(cls: Any, given: dict[str, Any]) -> Any:
     """An object whose fields are what the schema says they are."""
     known = SCHEMA[cls]
     for name, value in given.items():
-        require(name in known, f"a {cls.__name__} has no {name!r:.60}")
+        require(name in known, f"a {cls.__name__} has no {shown(name)}")
         if known[name] is reals and isinstance(value, float):
             given[name] = value = np.float64(value)  # a number where an array could stand
         require(known[name](value), f"the {name} of a {cls.__name__} is of no such kind")
@@ -376,22 +394,24 @@ def check_kernels(kernels: Mapping[str, Any], or_else: str = _OR_ELSE) -> None:
 
 def parts_of_model(
     held: Any,
-) -> tuple[dict[str, Any], dict[str, FittedView], Run]:
-    """Parameters, views and run of a saved model, checked one by one and all together."""
+) -> tuple[dict[str, Any], dict[str, FittedView], dict[str, Any]]:
+    """Parameters, views and all that was found, checked one by one and all together."""
     require(isinstance(held, dict) and set(held) == _PARTS, "parts of the model are missing")
     _check_parameters(held["parameters"])
     check_model(held["views"], held["posterior"])
-    return held["parameters"], held["views"], _run(held)
+    require(isinstance(held["converged"], bool), "it does not say whether it converged")
+    found = {"state": held["posterior"], "converged": held["converged"], **_path(held["path"])}
+    return held["parameters"], held["views"], found
 
 
 def _check_parameters(given: Any) -> None:
     """Raise unless the constructor of a model could have got them."""
     require(isinstance(given, dict), "its parameters are missing")
     for name, value in given.items():
-        require(name in PARAMETERS, f"there is no parameter {name!r:.60}")
+        require(name in PARAMETERS, f"there is no parameter {shown(name)}")
         require(PARAMETERS[name](value), f"the parameter {name} is of no such kind")
     for name, view in (given.get("views") or {}).items():
-        require(isinstance(view, View), f"the view {name!r:.60} is none")
+        require(isinstance(view, View), f"the view {shown(name)} is none")
         kernels = {} if view.kernel is None else as_kernels(view.kernel, name)
         require(all(type(k) in KERNELS for k in kernels.values()), "a kernel is none of kofa's")
 
@@ -401,19 +421,12 @@ def path_of(bounds: Array, terms: Mapping[str, Array]) -> dict[str, Any]:
     return {"terms": list(terms), "values": np.column_stack([bounds, *terms.values()])}
 
 
-def _run(held: dict[str, Any]) -> Run:
-    """A run of the fit as far as a model remembers it."""
-    path, state = held["path"], held["posterior"]
+def _path(path: Any) -> dict[str, Any]:
+    """What `path_of` was given; no object for each iteration, of which there may be many."""
     require(isinstance(path, dict) and set(path) == {"terms", "values"}, "it has no bound")
     names, values = path["terms"], path["values"]
     require(list_of(text)(names) and reals(values), "its bound is none")
     require(np.ndim(values) == 2 and len(values) > 0, "its bound has no values")
-    require(values.shape[1] == 1 + len(names), "its bound has not one value for each term")
-    require(isinstance(held["converged"], bool), "it does not say whether it converged")
-    n_factors = state[0].weights.mean.shape[1]
-    history = tuple(
-        Iteration(n + 1, bound, dict(zip(names, terms, strict=True)), n_factors, pruned=False)
-        for n, (bound, *terms) in enumerate(values.tolist())
-    )
-    Z = np.empty((0, n_factors))
-    return Run(state, Z, history, converged=held["converged"], stopped=True)
+    require(values.shape[1] == 1 + len(set(names)), "its bound has not one value for each term")
+    require(len(set(names)) == len(names), "a term of its bound occurs twice")
+    return {"bounds": values[:, 0], "terms": dict(zip(names, values[:, 1:].T, strict=True))}

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.archive import require
-from kofa.errors import FileError
+from kofa.members import DamageError, require, shown
 
 _NUMPY = re.compile(r"\|[bOiu]1?|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8(\[\w{1,2}\])?")
 _PANDAS = {
@@ -38,13 +37,21 @@ def pack(value: Any, inner: Inner) -> dict[str, Any] | None:
 def _pack_pandas(value: Any, inner: Inner) -> dict[str, Any] | None:
     name = type(value).__name__
     if name == "Timestamp":
-        return {"timestamp": [value.value, value.unit, None if value.tz is None else str(value.tz)]}
+        return _pack_timestamp(value)
     if name == "CategoricalDtype" and value.categories is not None:
         kind = inner(value.categories.dtype)
         return {"category": [inner(value.categories.tolist()), kind, value.ordered]}
     if name == "StringDtype":
         return {"string": [value.storage, "nan" if isinstance(value.na_value, float) else "NA"]}
     return {"pandas": str(value)} if str(value) in _PANDAS else None
+
+
+def _pack_timestamp(value: Any) -> dict[str, Any] | None:
+    zone = None if value.tz is None else str(value.tz)
+    try:
+        return {"timestamp": [value.value, value.unit, zone]}
+    except (OverflowError, ValueError):  # too far away for nanoseconds
+        return None
 
 
 # ---------------------------------------------------------------- unpack
@@ -64,16 +71,16 @@ def unpackers(inner: Inner) -> dict[str, Callable[[Any], Any]]:
 def _numpy_dtype(text: Any) -> Any:
     require(
         isinstance(text, str) and _NUMPY.fullmatch(text) is not None,
-        f"its dtype {text!r:.60} is unknown",
+        f"its dtype {shown(text)} is unknown",
     )
     try:
         return np.dtype(text)
     except TypeError:
-        raise FileError(f"its dtype {text!r} is unknown") from None
+        raise DamageError(f"its dtype {text!r} is unknown") from None
 
 
 def _pandas_dtype(name: Any) -> Any:
-    require(isinstance(name, str) and name in _PANDAS, f"its dtype {name!r:.60} is unknown")
+    require(isinstance(name, str) and name in _PANDAS, f"its dtype {shown(name)} is unknown")
     with with_pandas("a column") as pd:
         return pd.api.types.pandas_dtype(name)
 
@@ -108,7 +115,8 @@ def _category(value: Any, inner: Inner) -> Any:
     require(ordered is None or isinstance(ordered, bool), "an order is not True or False")
     categories, dtype = inner(values), inner(kind)
     with with_pandas("categories") as pd:
-        return pd.CategoricalDtype(pd.Index(categories, dtype=dtype), ordered)
+        index = pd.Index(categories, dtype=dtype, tupleize_cols=False)
+        return pd.CategoricalDtype(index, ordered)
 
 
 def items(value: Any, n: int) -> list[Any]:
@@ -125,6 +133,6 @@ def with_pandas(what: str) -> Iterator[Any]:
 
         yield pd
     except ImportError as error:
-        raise FileError(f"{what} in it needs a package that is not installed ({error})") from None
+        raise DamageError(f"{what} in it needs a package that is not installed ({error})") from None
     except (TypeError, ValueError, LookupError, OverflowError, OSError) as error:
-        raise FileError(f"{what} in it means nothing to pandas ({error!s:.80})") from None
+        raise DamageError(f"{what} in it means nothing to pandas ({error!s:.80})") from None

@@ -126,6 +126,13 @@ class Run:
         return self.history[-1].lower_bound
 
     @property
+    def path(self) -> tuple[Array, dict[str, Array]]:
+        """The bound after each iteration, and its terms."""
+        bounds = np.array([i.lower_bound for i in self.history])
+        names = self.history[0].terms
+        return bounds, {name: np.array([i.terms[name] for i in self.history]) for name in names}
+
+    @property
     def n_factors(self) -> int:
         return int(self.state[0].weights.mean.shape[1])
 

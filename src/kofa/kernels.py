@@ -409,12 +409,12 @@ def as_kernels(kernel: Any, view: str) -> dict[str, Kernel]:
     if not kernel:
         raise DeclarationError(f"View {view!r}: expected at least one kernel but got none.")
     named: dict[str, Kernel] = {}
+    n_seen: dict[str, int] = {}
     for one in kernel:
         formula = as_kernel(one, view)
-        name, again = f"{view}[{kernel_name(formula)}]", 2
-        while name in named:
-            name, again = f"{view}[{kernel_name(formula)} {again}]", again + 1
-        named[name] = formula
+        kind = kernel_name(formula)
+        n = n_seen[kind] = n_seen.get(kind, 0) + 1
+        named[f"{view}[{kind}]" if n == 1 else f"{view}[{kind} {n}]"] = formula
     return named
 
 

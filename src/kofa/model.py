@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from kofa import codec, inference, inspection, omics
+from kofa.archive import naming
 from kofa.calibration import sharpness
 from kofa.checkpoint import Checkpoint, check_holds, fingerprint
 from kofa.encoding import (
@@ -30,7 +31,7 @@ from kofa.errors import DataError, DeclarationError, warn
 from kofa.inference import Callback, Iteration, Journal, Progress, Role, Settings
 from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
-from kofa.linalg import BoolArray
+from kofa.linalg import Array, BoolArray
 from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
 from kofa.prediction import Prediction
@@ -195,7 +196,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 fitted = with_ard_landmarks(study, fitted, run.state)
                 engine, run, treated = infer(fitted)
         fitted = _with_energies(fitted, run.state, treated)
-        self._remember(_calibrated(fitted, engine.rows, run.state, rng), run)
+        fitted = _calibrated(fitted, engine.rows, run.state, rng)
+        self._remember(fitted, run.state, run.converged, *run.path)
+        self._warn_unless_converged(run)
         return samples, seen, engine
 
     def _journal(self, study: Study, rng: np.random.Generator, resume: bool) -> Journal:
@@ -210,23 +213,27 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         key = fingerprint(settings, rng.bit_generator.state, dict(study.tables))
         return Checkpoint(self.checkpoint, float(self.checkpoint_every), key, resume)
 
-    def _remember(self, fitted: dict[str, FittedView], run: inference.Run) -> None:
+    def _remember(
+        self,
+        fitted: dict[str, FittedView],
+        state: State,
+        converged: bool,
+        bounds: Array,
+        terms: dict[str, Array],
+    ) -> None:
         self.views_ = fitted
-        self.posterior_: State = run.state
+        self.posterior_: State = state
         self.kernels_ = {
             n: v.encoder.kernel for n, v in fitted.items() if isinstance(v.encoder, KernelMap)
         }
         self.classes_ = {n: v.classes for n, v in fitted.items() if v.classes is not None}
-        self.n_factors_ = run.state[0].weights.mean.shape[1]
+        self.n_factors_ = state[0].weights.mean.shape[1]
         self.factor_names_ = [f"factor{k + 1}" for k in range(self.n_factors_)]
-        self.n_iter_ = len(run.history)
-        self.converged_ = run.converged
-        self.lower_bound_ = run.lower_bound
-        self.lower_bounds_ = np.array([i.lower_bound for i in run.history])
-        self.lower_bound_terms_ = {
-            term: np.array([i.terms[term] for i in run.history]) for term in run.history[0].terms
-        }
-        self._warn_unless_converged(run)
+        self.n_iter_ = len(bounds)
+        self.converged_ = converged
+        self.lower_bound_ = float(bounds[-1])
+        self.lower_bounds_ = bounds
+        self.lower_bound_terms_ = terms
 
     def _declared(self, data: Any) -> dict[str, View]:
         """The views, checked with all other parameters; the constructor only stores."""
@@ -540,7 +547,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             "outputs": [name for name, view in self.views_.items() if view.role.output],
             "n_factors": self.n_factors_,
         }
-        codec.write(path, "model", held, about)
+        codec.write(path, "model", held, about, check=_from_parts)
 
     def _saved_parameters(self) -> dict[str, Any]:
         saved: dict[str, Any] = self.get_params(deep=False)
@@ -639,11 +646,16 @@ def load(path: str | PathLike[str]) -> FactorModel:
     FactorModel(random_state=7)
     """
     held = codec.read(path, "model")
-    with codec.naming(path):
-        parameters, fitted, run = codec.parts_of_model(held)
-        model = FactorModel(**parameters)
-        model._declared(fitted)
-    model._remember(fitted, run)
+    with naming(path):
+        return _from_parts(held)
+
+
+def _from_parts(held: Any) -> FactorModel:
+    """A model from what `FactorModel.save` holds of it."""
+    parameters, fitted, found = codec.parts_of_model(held)
+    model = FactorModel(**parameters)
+    model._declared(fitted)
+    model._remember(fitted, **found)
     return model
 
 

@@ -34,6 +34,8 @@ from kofa.views import Binary, Categorical, Count, Noise, Positive, Real
 KERNELS = (RBF, Linear, Polynomial, Laplacian, Precomputed, Mixture)
 LIKELIHOODS = (Gaussian, LogNormal, Bernoulli, Multinomial, Poisson)
 
+_MOST_LEVELS = 64  # of names that are tuples; pandas makes an index of each
+
 Check = Callable[[Any], bool]
 Fields = dict[str, Check]
 
@@ -65,7 +67,7 @@ def text(value: Any) -> bool:
 def is_name(value: Any) -> bool:
     """Whether a value can be the name of a column or a label."""
     if isinstance(value, tuple):
-        return all(is_name(item) for item in value)
+        return len(value) <= _MOST_LEVELS and all(is_name(item) for item in value)
     plain = value is None or isinstance(value, bool | int | float | str)
     return plain or type(value).__name__ == "Timestamp"
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from kofa.archive import require
 from kofa.dtypes import with_pandas
 from kofa.encoding import FittedView
-from kofa.errors import DeclarationError, FileError
+from kofa.errors import DeclarationError
 from kofa.kernels import (
+    Kernel,
     KernelMap,
     Mixture,
     Precomputed,
@@ -25,12 +26,16 @@ from kofa.kernels import (
     check_features,
 )
 from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, Multinomial, Poisson
-from kofa.posterior import Gamma, Known, ViewPosterior
+from kofa.linalg import Array
+from kofa.members import DamageError, require, shown
+from kofa.posterior import Gamma, Known, ViewPosterior, Weights
 from kofa.scaling import Scaling
 from kofa.schema import KERNELS, an, dict_of, tuple_of
 from kofa.vectors import Vectors
 
 _LARGEST_PRECISION = 1e14
+_MOST_CLASSES = 2**16  # each of which becomes an object several times its size
+_CHUNK = 2**14  # rows that are looked at at a time
 _LONGEST_WORD = 1024  # letters for which a type of labels makes room, unless a label has more
 
 # ---------------------------------------------------------------- a model as a whole
@@ -57,12 +62,22 @@ def check_model(views: Any, state: Any) -> None:
             _check_posterior(posterior, n_columns, n_factors)
             _check_energy(view, n_factors, supervised)
             _check_vectors(view.vectors)
-        except (FileError, DeclarationError) as error:
-            raise FileError(f"view {name!r:.60}: {error}") from None
+        except (DamageError, DeclarationError) as error:
+            raise DamageError(f"view {shown(name)}: {error}") from None
     # Σ_d τ_d ⟨w_d·w_d⟩, which is what can make the precision of a sample singular
     with np.errstate(over="ignore", invalid="ignore"):
-        size = sum(float(q.precision @ q.weights.square.sum(axis=1)) for q in state)
+        size = sum(float(q.precision @ _squares(q.weights)) for q in state)
     require(size < _LARGEST_PRECISION, "its weights are larger than any that could be found")
+
+
+def _squares(w: Weights) -> Array:
+    """⟨w_d·w_d⟩ = |⟨w_d⟩|² + Σ_l scale_dl |b_gl|²: (D,), without a copy of the weights."""
+    square: Array = np.einsum("dk,dk->d", w.mean, w.mean)
+    lengths = np.einsum("gkl,gkl->gl", w.basis, w.basis)
+    for at in range(0, len(square), _CHUNK):
+        rows = slice(at, at + _CHUNK)
+        square[rows] += np.einsum("dl,dl->d", w.scales[rows], lengths[w.columns.label[rows]])
+    return square
 
 
 def _check_source(name: str, view: FittedView, views: Mapping[str, FittedView]) -> None:
@@ -101,11 +116,8 @@ def _check_encoder(name: str, view: FittedView) -> int:
 
 def _check_scaling(scaling: Scaling, n_columns: int, unit: str, endless: bool = False) -> None:
     """With `endless`, the spread may be infinite: the column does not count."""
-    spread = scaling.spread
     _check_array(scaling.centre, (n_columns,))
-    _check_array(
-        np.where(np.isposinf(spread), 1.0, spread) if endless else spread, (n_columns,), above=0.0
-    )
+    _check_array(scaling.spread, (n_columns,), above=0.0, endless=endless)
     require(scaling.unit == unit, "it is on another scale")
     if scaling.typical is not None:
         _check_array(scaling.typical, (n_columns,))
@@ -114,24 +126,37 @@ def _check_scaling(scaling: Scaling, n_columns: int, unit: str, endless: bool = 
 def _check_kernel(name: str, encoder: KernelMap, kind: type[Likelihood], n_inputs: int) -> None:
     """Landmarks that fit the data, and a kernel with nothing left to be found."""
     kernel, V = encoder.kernel, encoder.V
-    as_kernel(kernel, name)
+    parts = kernel.kernels if isinstance(kernel, Mixture) else (kernel,)
+    for part in parts:
+        require(type(part) in KERNELS, "its kernel is not resolved")
+        if isinstance(part, Radial):
+            width: Any = part.width
+            require(not isinstance(width, str), "its kernel is not resolved")
+            require(0.0 < width < math.inf, "its kernel has no positive width")
+        if isinstance(part, Weighted):
+            require(not part.learns_relevance, "its kernel is not resolved")
+    as_kernel(_of_unit_width(kernel), name)
     check_features(kernel, name, n_inputs)
-    for part in kernel.kernels if isinstance(kernel, Mixture) else (kernel,):
-        open_ended = isinstance(part, Radial) and isinstance(part.width, str)
-        open_ended |= isinstance(part, Weighted) and part.learns_relevance
-        require(not open_ended and type(part) in KERNELS, "its kernel is not resolved")
     require(not isinstance(getattr(kernel, "weights", None), str), "its kernel is not resolved")
     precomputed = isinstance(kernel, Precomputed)
     _check_scaling(encoder.scaling, n_inputs, "value" if precomputed else kind.unit, endless=True)
     require(V.ndim == (1 if precomputed else 2) and len(V) > 0, "it has no landmarks")
     if precomputed:
-        inside = np.isin(V, np.arange(n_inputs))
-        require(bool(inside.all()), "its landmarks are not samples of the fit")
+        whole = all((V[at : at + _CHUNK] % 1 == 0).all() for at in range(0, len(V), _CHUNK))
+        inside = whole and V.min() >= 0 and V.max() < n_inputs
+        require(bool(inside), "its landmarks are not samples of the fit")
     else:
         require(V.shape[1] == n_inputs, "its landmarks have other columns")
-        require(bool(np.isfinite(V).all()), "its landmarks are not finite")
+        require(_finite(V), "its landmarks are not finite")
     _check_array(encoder.column_mean, (len(V),))
     require(0.0 < encoder.scale < math.inf, "its scale is not positive")
+
+
+def _of_unit_width(kernel: Kernel) -> Kernel:
+    """The kernel as it could be declared. Widths that are learnt go beyond those of people."""
+    if isinstance(kernel, Mixture):
+        return replace(kernel, kernels=tuple(map(_of_unit_width, kernel.kernels)))
+    return replace(kernel, width=1.0) if isinstance(kernel, Radial) else kernel
 
 
 def _check_labels(classes: Any, dtype: Any, n_classes: int) -> None:
@@ -140,15 +165,16 @@ def _check_labels(classes: Any, dtype: Any, n_classes: int) -> None:
         "its classes are not labels",
     )
     require(len(classes) == n_classes >= 2, "its classes are not as many")
+    require(n_classes <= _MOST_CLASSES, "it has more classes than kofa writes")
     require(len(set(classes.tolist())) == len(classes), "a class occurs twice")
     try:
         _typed_labels(classes, dtype)
-    except FileError:
+    except DamageError:
         raise
     except (TypeError, ValueError):
         pass  # labels then stay as they are
     except (ArithmeticError, ImportError) as error:
-        raise FileError(f"its labels are of another type ({error})") from None
+        raise DamageError(f"its labels are of another type ({error})") from None
 
 
 def _typed_labels(classes: Any, dtype: Any) -> None:
@@ -188,7 +214,8 @@ def _check_posterior(q: ViewPosterior, n_columns: int, n_factors: int) -> None:
     _check_array(w.bias_variance, (n_columns,), least=0.0)
     label = w.columns.label
     require(label.shape == (n_columns,), "its groups are not of its columns")
-    require(bool(((label >= 0) & (label < n_groups)).all()), "a column is in no group")
+    inside = np.min(label, initial=0) >= 0 and np.max(label, initial=-1) < n_groups
+    require(bool(inside), "a column is in no group")
     for precision in (q.alpha, q.alpha_prior):
         _check_precision(precision, ((n_factors,),))
     for precision in (q.tau, q.tau_prior):
@@ -208,7 +235,7 @@ def _check_precision(q: Gamma | Known, shapes: Sequence[tuple[int, ...]]) -> Non
     try:
         shape = np.broadcast_shapes(*map(np.shape, held))
     except ValueError:
-        raise FileError("a precision has two sizes") from None
+        raise DamageError("a precision has two sizes") from None
     require(shape in shapes and np.shape(held[-1]) == shape, "a precision is of another size")
 
 
@@ -230,9 +257,19 @@ def _check_vectors(vectors: Vectors | None) -> None:
 
 
 def _check_array(
-    array: Any, shape: tuple[int, ...], least: float = -math.inf, above: float = -math.inf
+    array: Any,
+    shape: tuple[int, ...],
+    least: float = -math.inf,
+    above: float = -math.inf,
+    endless: bool = False,
 ) -> None:
     require(np.shape(array) == shape, f"expected an array of shape {shape}, not {np.shape(array)}")
-    require(bool(np.isfinite(array).all()), "an array has entries that are not finite")
+    require(_finite(array, endless), "an array has entries that are not finite")
     lowest = float(np.min(array, initial=math.inf))
     require(lowest >= least and lowest > above, "an array has entries that are too small")
+
+
+def _finite(array: Any, endless: bool = False) -> bool:
+    """Whether all entries are; by their extremes, which take no memory as masks do."""
+    lowest, largest = float(np.min(array, initial=0.0)), float(np.max(array, initial=0.0))
+    return math.isfinite(lowest) and (math.isfinite(largest) or (endless and largest > 0))

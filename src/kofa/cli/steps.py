@@ -445,8 +445,8 @@ def describe(model: FactorModel) -> dict[str, Any]:
 def info(path: Path) -> dict[str, Any]:
     """The description of a model file, with the versions that wrote it."""
     model = load(path)
-    manifest, _ = archive.read(path, "model")
-    versions = {key: manifest[key] for key in ("kofa_version", "format_version")}
+    with archive.opened(path, "model") as (manifest, _):
+        versions = {key: manifest[key] for key in ("kofa_version", "format_version")}
     return {"file": str(path), "bytes": path.stat().st_size, **versions, **describe(model)}
 
 
