@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -193,7 +193,14 @@ PAPER = [  # experiments themselves take hours: only what is refused before
 
 # ---------------------------------------------------------------- commands
 
-Made = tuple[list[str], frozenset[int]]
+
+class Made(NamedTuple):
+    """A command and the codes it may end with."""
+
+    command: list[str]
+    codes: frozenset[int]
+    stopped: bool = False  # the user presses Ctrl-C
+    nobody: bool = False  # the user may read files, but not write or read those of others
 
 
 class Maker:
@@ -359,16 +366,38 @@ class Maker:
             ["init", "zoo"],
             ["demo", "wine"],
         ))  # fmt: skip
-        return command, OK | STOPPED
+        return Made(command, OK | STOPPED, stopped=True)
+
+    def rights(self) -> Made:
+        """Commands of a user who may not write here, nor read one of the files."""
+        return self.pick([
+            Made(command, codes, nobody=True)
+            for command, codes in (
+                (["fit", "study.toml", "--max-iter", "2", "-o", "out.kofa"], DATA),
+                (["fit", "study.toml", "--max-iter", "2", "-o", "model.kofa"], DATA),
+                (["transform", "model.kofa", "-v", "rna=rna.csv", "-o", "out.csv"], DATA),
+                (["transform", "model.kofa", "-v", "rna=rna.csv", "-o", "out.parquet"], DATA),
+                (["transform", "model.kofa", "-v", "rna=secret.csv"], DATA),
+                (["transform", "model.kofa", "-v", "rna=secret/rna.csv"], DATA),
+                (["transform", "model.kofa", "-v", "rna=rna.csv"], OK),
+                (["impute", "model.kofa", "-v", "rna=rna.csv", "-o", "new"], DATA),
+                (["impute", "model.kofa", "-v", "rna=rna.csv", "-o", "sub"], DATA),
+                (["impute", "model.kofa", "-v", "rna=rna.csv", "-o", "secret/new"], DATA),
+                (["init", "odd"], DATA), (["init", "secret"], DATA), (["demo", "wine"], DATA),
+                (["info", "secret.csv"], DATA), (["info", "secret/no.kofa"], DATA),
+                (["fit", "secret.csv", "-o", "out.kofa"], DATA), (["info", "model.kofa"], OK),
+            )
+        ])  # fmt: skip
 
     def command(self) -> Made:
-        makers: list[Callable[[], Made]] = [
+        makers: list[Callable[[], Any]] = [
             self.fit, self.fit, self.fit, self.fit_to, self.fit_study, self.fit_study,
             self.mutated_table, self.mutated_table, self.mutated_model, self.mutated_model,
             self.apply, self.apply, self.apply, self.apply_to, self.impute_to, self.names,
             self.init, self.demo, self.rest, self.stopped,
+            *([self.rights] if os.name == "posix" and os.geteuid() == 0 else []),
         ]  # fmt: skip
-        return self.pick(makers)()
+        return Made(*self.pick(makers)())
 
 
 # ---------------------------------------------------------------- the place where they run
@@ -420,6 +449,11 @@ def make_arena(folder: Path) -> None:
     (folder / "real.csv").write_text("mine")
     os.link(folder / "rna.csv", folder / "RNA2.csv")
     os.mkfifo(folder / "pipe.csv")
+    (folder / "secret").mkdir(0o700)
+    shutil.copy(folder / "rna.csv", folder / "secret" / "rna.csv")
+    shutil.copy(folder / "rna.csv", folder / "secret.csv")
+    (folder / "secret.csv").chmod(0o600)
+    folder.chmod(0o755)
     make_zoo(folder / "zoo", folder)
 
 
@@ -492,6 +526,19 @@ def memory_limit(size: int) -> Iterator[None]:
 
 
 @contextmanager
+def rights_of(nobody: bool) -> Iterator[None]:
+    """Do something with the rights of a user who owns nothing, where that can be done."""
+    if not nobody:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@contextmanager
 def ctrl_c(after: float) -> Iterator[None]:
     """The user stops what is still running after some seconds; never if that is infinite."""
 
@@ -508,12 +555,13 @@ def ctrl_c(after: float) -> Iterator[None]:
         timer.cancel()
 
 
-def run_inside(command: Sequence[str], patience: float = math.inf) -> tuple[int, str, str]:
+def run_inside(made: Made, patience: float) -> tuple[int, str, str]:
     """Code, stdout and stderr of a command in this process; −1 for one that does not end."""
+    stop = ctrl_c(patience if made.stopped else math.inf)
     try:
-        with time_limit(SECONDS), warnings.catch_warnings(), ctrl_c(patience):
+        with time_limit(SECONDS), warnings.catch_warnings(), rights_of(made.nobody), stop:
             warnings.simplefilter("ignore")
-            result = CliRunner(env={"COLUMNS": "100"}).invoke(app, command, prog_name="kofa")
+            result = CliRunner(env={"COLUMNS": "100"}).invoke(app, made.command, prog_name="kofa")
     except TooSlow:
         return -1, "", ""
     except KeyboardInterrupt:  # it had ended already
@@ -575,11 +623,11 @@ def _may_change(path: str) -> bool:
 
 
 def judged(made: Made, before: dict[str, bytes], folder: Path, patience: float) -> Verdict:
-    command, codes = made
-    code, stdout, stderr = run_inside(command, patience if codes & STOPPED else math.inf)
+    code, stdout, stderr = run_inside(made, patience)
     after = contents(folder)
-    piped = code == 0 and command[:1] in (["transform"], ["predict"])
-    verdict = Verdict(command, code, [*complaints(code, codes, stdout, stderr, piped)])
+    piped = code == 0 and made.command[:1] in (["transform"], ["predict"])
+    wrong = [*complaints(code, made.codes, stdout, stderr, piped)]
+    verdict = Verdict(made.command, code, wrong)
     finished = code == 130 and "written" in stderr and "nothing was written" not in stderr
     verdict.complaints += changes(before, after, 0 if finished else code)
     verdict.shown = stderr[-400:]
@@ -639,11 +687,26 @@ def run_outside(line: str, environment: dict[str, str], code: int, folder: Path)
 # ---------------------------------------------------------------- the benchmark
 
 
+def warm_up(folder: Path) -> None:
+    """Import everything now: not every user may do so later, and Ctrl-C would leave halves."""
+    before = contents(folder)
+    view = ["model.kofa", "-v", "rna=rna.csv"]
+    for command in (
+        ["fit", "study.toml", "--max-iter", "2", "-o", "out.kofa"], ["init", "zoo"],
+        ["init", "odd"], ["demo", "wine"],
+        ["impute", *view, "-o", "new"], ["transform", *view, "-o", "out.parquet"], ["nope"],
+        ["predict", *view, "-t", "protein", "--std"], ["info", "model.kofa"], ["info", "no"],
+    ):  # fmt: skip
+        run_inside(Made(command, ANY), math.inf)
+    restore(before, contents(folder))
+
+
 def verdicts(seed: int, folder: Path) -> Iterator[Verdict]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         make_arena(folder)
     os.chdir(folder)
+    warm_up(folder)
     rng = np.random.default_rng(seed)
     maker = Maker(rng, sorted(os.listdir(folder / "zoo")))
     start = contents(folder)

@@ -367,6 +367,19 @@ def test_a_checkpoint_that_stays_does_not_call_a_model_failed(folder, monkeypatc
     kofa.load(folder / "m.kofa")
 
 
+@pytest.mark.usefixtures("folder")
+def test_what_took_the_place_of_a_checkpoint_stays(monkeypatch):
+    save = kofa.FactorModel.save
+
+    def meanwhile(model, path):
+        Path("m.kofa.checkpoint").write_text("mine")
+        save(model, path)
+
+    monkeypatch.setattr(kofa.FactorModel, "save", meanwhile)
+    run("fit study.toml --max-iter 3 -o m.kofa -q")
+    assert Path("m.kofa.checkpoint").read_text() == "mine"
+
+
 @POSIX
 def test_names_that_are_not_utf_8(folder):
     odd = os.fsdecode(b"\xff\xfe.csv")
