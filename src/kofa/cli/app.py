@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsons
-import os
 import re
 import sys
 from pathlib import Path
@@ -75,7 +74,7 @@ def _in_words(error: Exception) -> str:
         return in_options(str(error))
     if isinstance(error, OSError):
         what = error.strerror or str(error)
-        return f"{os.fsdecode(error.filename)}: {what}" if error.filename else what
+        return f"{error.filename}: {what}" if error.filename else what
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}"
     return (
