@@ -437,6 +437,19 @@ def test_npz_that_cannot_be_a_table(tmp_path):
 # ---------------------------------------------------------------- AnnData, MuData
 
 
+def test_hdf5_that_hangs_or_crashes_its_library(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("anndata")
+    path = tmp_path / "x.h5ad"
+    with h5py.File(path, "w") as file:
+        file["X"] = np.ones((3, 3))
+    for look in ("while True: pass", "import os; os.abort()"):
+        monkeypatch.setattr("kofa.files.containers._LOOK", look)
+        monkeypatch.setattr("kofa.files.containers._PATIENCE", 2.0)
+        path.touch()
+        assert error_of(path).startswith(": the file is damaged: the HDF5 library hangs or crash")
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_h5ad_and_h5mu(tmp_path):
     anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")

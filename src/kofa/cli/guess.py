@@ -14,7 +14,7 @@ import numpy as np
 
 from kofa.errors import FileError, KofaError
 from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file, visible
-from kofa.files.containers import array_names
+from kofa.files.containers import array_names, check_hdf5
 from kofa.files.text import read_layout
 
 _ROWS = 2000  # of a text file that are looked at
@@ -138,6 +138,8 @@ def _ids_of(tables: Iterable[Cells]) -> set[str]:
 def _parts(path: Path) -> list[dict[str, str]]:
     """The tables in one file, as options that name them."""
     kind = file_kind(path)
+    if kind == "hdf5":
+        check_hdf5(path)
     if kind == "npz":
         with np.load(path, allow_pickle=False) as arrays:
             names = array_names(arrays)

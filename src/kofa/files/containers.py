@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -163,10 +166,48 @@ def _check_shape(path: Path, name: str, values: Any, samples: Any, columns: Any)
 
 def read_annotated(path: Path, reading: Reading) -> Any:
     """The matrix, a layer, or the table about the samples of an h5ad file or a modality."""
+    check_hdf5(path)
     data = _modality(path, reading) if path.suffix.lower() == ".h5mu" else _anndata(path)
     frame = _layer(path, data, reading)
     frame.index, frame.columns = frame.index.astype(str), frame.columns.astype(str)
     return frame if reading.transpose else frame[select(path, list(frame.columns), reading)]
+
+
+# Looks at all of a file but for its large arrays.
+_LOOK = """
+import sys, h5py
+
+def look(_, item):
+    dict(item.attrs)
+    if isinstance(item, h5py.Dataset) and item.nbytes < 2**24:
+        item[()]
+
+with h5py.File(sys.argv[1], "r") as file:
+    look("", file)
+    file.visititems(look)
+"""
+_PATIENCE = 120.0  # seconds that looking may take
+
+
+def check_hdf5(path: Path) -> None:
+    """Raise for a damaged file on which the HDF5 library would hang or crash.
+
+    Nothing can stop it but the end of its process, so another process looks first. Errors that
+    the library finds itself are left to whoever reads the file.
+    """
+    there = path.stat()
+    if not _is_sound(path, there.st_size, there.st_mtime_ns):
+        raise FileError(f"{path}: the file is damaged: the HDF5 library hangs or crashes on it")
+
+
+@functools.lru_cache
+def _is_sound(path: Path, *_: int) -> bool:
+    command = [sys.executable, "-c", _LOOK, str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode in (0, 1)
 
 
 def _anndata(path: Path) -> Any:
