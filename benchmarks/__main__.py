@@ -14,6 +14,7 @@ from benchmarks import (
     hostile,
     imports,
     mkl,
+    mutated_files,
     planted,
     random_fits,
     reading,
@@ -40,6 +41,7 @@ BENCHMARKS = (
     | reading.BENCHMARKS
     | random_fits.BENCHMARKS
     | hostile.BENCHMARKS
+    | mutated_files.BENCHMARKS
 )
 
 

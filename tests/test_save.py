@@ -6,6 +6,7 @@ import copy
 import io
 import os
 import pickle
+import re
 import stat
 import sys
 import threading
@@ -13,7 +14,11 @@ import tracemalloc
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from functools import cache, partial
 
 import joblib
 import numpy as np
@@ -341,6 +346,92 @@ def test_labels_come_back_in_their_type(kind, path):
     assert list(map(type, mine.tolist())) == list(map(type, theirs.tolist()))
     assert_same(model.predict_proba({"x": x}, "c"), loaded.predict_proba({"x": x}, "c"))
     assert_same(model.transform({"c": labels}), loaded.transform({"c": labels}))
+
+
+class Colour(Enum):
+    RED = 1
+
+
+def odd(pd):
+    """Names and labels of every type that people have, as functions of a number below 100."""
+    return {
+        "huge": lambda i: 10**30 + i, "wide": lambda i: 2**63 + i,
+        "date": lambda i: date(2020, 1, 1) + timedelta(i), "time": lambda i: time(i % 24, i),
+        "datetime": lambda i: datetime(2020, 1, 1, i % 24, i), "timedelta": timedelta,
+        "timestamp": lambda i: pd.Timestamp(2020, 1, 1) + pd.Timedelta(days=i),
+        "zone": lambda i: pd.Timestamp(2020, 1, 1, tz="Asia/Tokyo") + pd.Timedelta(days=i),
+        "far": lambda i: pd.Timestamp(np.datetime64(f"{3000 + i}-01-01", "s")),
+        "Timedelta": lambda i: pd.Timedelta(days=i),
+        "period": lambda i: pd.Period(2000 + i, freq="Y"),
+        "interval": lambda i: pd.Interval(i, i + 1), "decimal": lambda i: Decimal(i) / 8,
+        "fraction": lambda i: Fraction(i, 7), "tuple": lambda i: ("a", i),
+        "ragged": lambda i: ("a",) * (i % 3 + 1) + (i,), "nested": lambda i: (("a", i), "b"),
+        "levels": lambda i: (*range(100), i), "set": lambda i: frozenset([i]),
+        "bytes": lambda i: b"%d" % i, "int8": np.int8, "float32": lambda i: np.float32(i) / 3,
+        "str_": lambda i: np.str_(f"a{i}"), "datetime64": lambda i: np.datetime64(i, "D"),
+        "longdouble": lambda i: np.longdouble(i), "complex": lambda i: complex(i, 1),
+        "half a pair": lambda i: f"\ud800{i}", "null": lambda i: f"a\0{i}",
+        "end": lambda i: f"{i}\0", "long": lambda i: "x" * 5000 + str(i),
+        "escape": lambda i: f"\x1b[3{i}m\n", "infinite": lambda i: float(i) if i else np.inf,
+        "minus": lambda i: i or -0.0, "colour": lambda i: str(i) if i else Colour.RED,
+        "type": lambda i: i or int, "truth": lambda i: f"t{i}" if i else True,
+    }  # fmt: skip
+
+
+slow = partial(pytest.param, marks=pytest.mark.slow)
+KINDS_OF_NAMES = list(odd(None))
+
+
+def objects(values):
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    "role",
+    ["columns", "labels", slow("samples"), slow("categories")],
+)
+@pytest.mark.parametrize("kind", KINDS_OF_NAMES)
+def test_odd_names_and_labels_come_back_or_are_refused(kind, role, path):
+    pd = pytest.importorskip("pandas")
+    values = [odd(pd)[kind](i) for i in range(20)]
+    index = partial(pd.Index, dtype=object, tupleize_cols=False)
+    x = pd.DataFrame(X[:20])
+    labels = pd.Series(objects([values[i % 3] for i in range(20)]))
+    if role == "columns":
+        x.columns = index(objects(values[:5]))
+    elif role == "samples":
+        x.index = index(objects(values))
+    elif role == "categories":
+        codes = np.arange(20) % 3
+        labels = pd.Series(pd.Categorical.from_codes(codes, index(objects(values[:3]))))
+    views = {"x": kofa.Real(kernel="rbf" if role == "samples" else None)}
+    data = {"x": x}
+    if role in ("labels", "categories"):
+        views, data = views | {"c": kofa.Categorical()}, data | {"c": labels}
+    with quiet():
+        model = kofa.FactorModel(views, 2, max_iter=2).fit(data)
+    refusal, loaded = "", None
+    try:
+        model.save(path)
+    except kofa.FileError as error:
+        refusal = str(error)
+    else:
+        loaded = kofa.load(path)
+    if loaded is None:
+        assert re.search(r"rename it to a string|is code|could not be read again", refusal)
+        assert not path.exists()
+        return
+    for name, view in model.views_.items():
+        again = loaded.views_[name]
+        assert again.inputs == view.inputs
+        assert again.outputs == view.outputs
+        assert again.dtype == view.dtype or view.classes is None
+        assert view.classes is None or again.classes.tolist() == view.classes.tolist()
+    with quiet():
+        assert_same(model.transform(data), loaded.transform(data))
 
 
 # ---------------------------------------------------------------- what cannot be saved

@@ -41,7 +41,7 @@ _LONGEST_TEXT = 2**16  # characters
 # How long it takes to make an object, next to a tuple; a file may not have more than this.
 _EFFORTS = dict.fromkeys(_CLASSES, 8) | {"timestamp": 12, "transposed": 12, "objects": 5}
 _EFFORTS |= dict.fromkeys(("category", "dtype", "pandas", "string"), 100)
-_MOST_EFFORT = 500_000
+_MOST_EFFORT = 300_000
 _OF_FLOAT = 40  # bytes that a number in a tuple takes
 _OR_ELSE = "keep the model with joblib.dump"
 
@@ -299,7 +299,8 @@ class _Unpacker:
         require(self._effort <= _MOST_EFFORT, "it has more objects than kofa writes")
         if kind in _CLASSES:
             return _instance(_CLASSES[kind], self._dict(value))
-        require(kind in self._kinds, f"its manifest has an unknown kind {shown(kind)}")
+        if kind not in self._kinds:
+            raise DamageError(f"its manifest has an unknown kind {shown(kind)}")
         return self._kinds[kind](value)
 
     def _each(self, values: Any) -> list[Any]:
@@ -322,7 +323,8 @@ class _Unpacker:
         return {self.unpack(key): self.unpack(value) for key, value in values.items()}
 
     def _array(self, name: Any) -> NDArray[Any]:
-        require(isinstance(name, str) and name in self._arrays, f"array {shown(name)} is missing")
+        if not (isinstance(name, str) and name in self._arrays):
+            raise DamageError(f"array {shown(name)} is missing")
         return self._arrays[name]
 
     def _transposed(self, value: Any) -> NDArray[Any]:
@@ -359,7 +361,8 @@ def _float(text: Any) -> float:
 
 
 def _type(name: Any) -> Any:
-    require(isinstance(name, str) and name in _TYPES, f"its type {shown(name)} is unknown")
+    if not (isinstance(name, str) and name in _TYPES):
+        raise DamageError(f"its type {shown(name)} is unknown")
     return _TYPES[name]
 
 
@@ -367,7 +370,8 @@ def _instance(cls: Any, given: dict[str, Any]) -> Any:
     """An object whose fields are what the schema says they are."""
     known = SCHEMA[cls]
     for name, value in given.items():
-        require(name in known, f"a {cls.__name__} has no {shown(name)}")
+        if name not in known:
+            raise DamageError(f"a {cls.__name__} has no {shown(name)}")
         if known[name] is reals and isinstance(value, float):
             given[name] = value = np.float64(value)  # a number where an array could stand
         require(known[name](value), f"the {name} of a {cls.__name__} is of no such kind")

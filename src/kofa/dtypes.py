@@ -69,14 +69,12 @@ def unpackers(inner: Inner) -> dict[str, Callable[[Any], Any]]:
 
 
 def _numpy_dtype(text: Any) -> Any:
-    require(
-        isinstance(text, str) and _NUMPY.fullmatch(text) is not None,
-        f"its dtype {shown(text)} is unknown",
-    )
     try:
-        return np.dtype(text)
+        if isinstance(text, str) and _NUMPY.fullmatch(text):
+            return np.dtype(text)
     except TypeError:
-        raise DamageError(f"its dtype {text!r} is unknown") from None
+        pass
+    raise DamageError(f"its dtype {shown(text)} is unknown")
 
 
 def _pandas_dtype(name: Any) -> Any:
