@@ -42,7 +42,7 @@ test: $(VENV)/.ready
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m slow
 
-# OTHERS=yes leaves out the Python of `make test`.
+# OTHERS=yes: only on other Pythons than that of `make test`.
 test-versions:
 	@test -n "$(PYTHON)" || { echo "kofa needs Python 3.11 or newer on the PATH"; exit 1; }
 	$(PYTHON) tests/versions.py $(if $(OTHERS),--others) $(PARALLEL) $(TESTS)

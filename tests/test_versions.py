@@ -56,10 +56,18 @@ def test_what_users_install_has_lower_bounds():
 
 
 def test_the_oldest_python_also_has_the_oldest_dependencies():
-    everything = [str(one) for one in versions.plan(PYTHONS, None)]
     newest = ["Python 3.11, newest dependencies", "Python 3.12, newest dependencies"]
-    assert everything == [*newest, "Python 3.11, oldest dependencies"]
-    assert [str(one) for one in versions.plan(PYTHONS, (3, 11))] == everything[1:]
+    oldest = "Python 3.11, oldest dependencies"
+    assert [str(one) for one in versions.plan(PYTHONS)] == [*newest, oldest]
+    assert len({one.folder for one in versions.plan(PYTHONS)}) == 3
+    assert [str(one) for one in versions.plan(PYTHONS, others_than=(3, 11))] == newest[1:]
+
+
+@pytest.mark.parametrize(("found", "code"), [({sys.version_info[:2]: "python"}, 0), ({}, 1)])
+def test_one_python_is_enough_and_none_is_not(found, code, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["versions.py", "--others"])
+    monkeypatch.setattr(versions, "working", lambda *_: found)
+    assert versions.main() == code
 
 
 @pytest.mark.parametrize("bad", [[], ["Python 3.11, newest dependencies"]])

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -103,7 +103,8 @@ def outcome(environment: Environment, project: dict, arguments: Sequence[str]) -
     """Install and test; "passed", or what did not work."""
     if not install(environment, project):
         return "COULD NOT BE INSTALLED"
-    print(asked(interpreter(environment), "-m", "pip", "freeze", "--exclude-editable"), flush=True)
+    versions = asked(interpreter(environment), "-m", "pip", "freeze", "--exclude-editable")
+    print(*versions.split("\n"), flush=True)
     # Several tests at a time, each with one thread.
     done = subprocess.run(
         [interpreter(environment), "-m", "pytest", *arguments],
@@ -130,28 +131,30 @@ def interpreter(environment: Environment) -> str:
     return str(environment.folder / BIN / "python")
 
 
-def plan(found: dict[Version, str], without: Version | None) -> list[Environment]:
-    """The environments to test: the newest dependencies on all Pythons, the oldest on one."""
+def plan(found: dict[Version, str], others_than: Version | None = None) -> list[Environment]:
+    """The newest dependencies on all Pythons and the oldest on one, or the other Pythons alone."""
     newest = [Environment(version, python) for version, python in found.items()]
-    oldest = Environment(newest[0].version, newest[0].python, oldest=True)
-    return [one for one in newest if one.version != without] + [oldest]
+    if others_than is not None:
+        return [one for one in newest if one.version != others_than]
+    return newest + [replace(one, oldest=True) for one in newest[:1]]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--others", action="store_true", help="leave out the running Python")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--others", action="store_true", help="only Pythons of other versions than this one"
+    )
     options, arguments = parser.parse_known_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = working(candidates(), least_python(project))
-    if not found:
-        sys.exit("no Python that kofa runs on and that can make environments was found")
+    print("found Python", ", ".join("{}.{}".format(*version) for version in found) or "nowhere")
     outcomes = {}
     for environment in plan(found, sys.version_info[:2] if options.others else None):
         print(f"== {environment}", flush=True)
         outcomes[environment] = outcome(environment, project, arguments)
     for environment, result in outcomes.items():
         print(f"{environment}: {result}")
-    return int(any(result != "passed" for result in outcomes.values()))
+    return int(not found or any(result != "passed" for result in outcomes.values()))
 
 
 if __name__ == "__main__":
