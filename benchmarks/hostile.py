@@ -447,7 +447,7 @@ def make_arena(folder: Path) -> None:
     os.symlink("loop.csv", folder / "loop.csv")
     os.symlink("no/where.csv", folder / "dangling.csv")
     os.symlink("real.csv", folder / "link.csv")
-    (folder / "real.csv").write_text("mine")
+    (folder / "real.csv").write_text("mine", encoding="utf-8")
     os.link(folder / "rna.csv", folder / "RNA2.csv")
     os.mkfifo(folder / "pipe.csv")
     (folder / "secret").mkdir(0o700)

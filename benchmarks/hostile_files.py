@@ -157,7 +157,7 @@ def make_zoo(zoo: Path, arena: Path) -> None:
 
     zoo.mkdir()
     rna = pd.read_csv(arena / "rna.csv", index_col=0, dtype={"id": str})
-    for name, content in texts((arena / "rna.csv").read_text()).items():
+    for name, content in texts((arena / "rna.csv").read_text(encoding="utf-8")).items():
         (zoo / name).write_bytes(content)
     for name, content in arrays(len(rna)).items():
         np.savez(zoo / name, **content)
@@ -174,7 +174,7 @@ def make_zoo(zoo: Path, arena: Path) -> None:
     (zoo / "cut.kofa").write_bytes(model[: len(model) // 2])
     (zoo / "flipped.kofa").write_bytes(model[:400] + bytes([model[400] ^ 1]) + model[401:])
     (zoo / "empty.kofa").write_bytes(b"")
-    (zoo / "text.kofa").write_text("a,b\n1,2\n")
+    (zoo / "text.kofa").write_text("a,b\n1,2\n", encoding="utf-8")
     (zoo / "checkpoint.kofa").write_bytes(checkpoint)
     with zipfile.ZipFile(zoo / "zip.kofa", "w") as archive:
         archive.writestr("manifest.json", "[" * 10**5)

@@ -389,8 +389,8 @@ def _resident(path: Path) -> int:
     clear, statm = Path("/proc/self/clear_refs"), Path("/proc/self/statm")
     if not clear.exists():
         return 0
-    before = int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    clear.write_text("5")  # the peak is from now on
+    before = int(statm.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    clear.write_text("5", encoding="utf-8")  # the peak is from now on
     outcome(path)
     return peak() - before
 

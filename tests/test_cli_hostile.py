@@ -372,12 +372,12 @@ def test_what_took_the_place_of_a_checkpoint_stays(monkeypatch):
     save = kofa.FactorModel.save
 
     def meanwhile(model, path):
-        Path("m.kofa.checkpoint").write_text("mine")
+        Path("m.kofa.checkpoint").write_text("mine", encoding="utf-8")
         save(model, path)
 
     monkeypatch.setattr(kofa.FactorModel, "save", meanwhile)
     run("fit study.toml --max-iter 3 -o m.kofa -q")
-    assert Path("m.kofa.checkpoint").read_text() == "mine"
+    assert Path("m.kofa.checkpoint").read_text(encoding="utf-8") == "mine"
 
 
 @POSIX
