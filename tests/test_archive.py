@@ -394,6 +394,30 @@ def test_pipes_are_not_waited_for(tmp_path):
         archive.write(tmp_path / "pipe", MANIFEST, ARRAYS)
 
 
+def test_what_a_file_contains_is_told_by_its_beginning(path, tmp_path):
+    for contents in ("model", "checkpoint", "result"):
+        archive.write(path, MANIFEST | {"contents": contents}, ARRAYS)
+        assert archive.contents_of(path) == contents
+    path.write_bytes(path.read_bytes()[:300])
+    assert archive.contents_of(path) == "result"
+    path.write_text("sample,x\n")
+    assert archive.contents_of(path) is None
+    if hasattr(os, "mkfifo"):  # is not waited for
+        os.mkfifo(tmp_path / "pipe")
+        assert archive.contents_of(tmp_path / "pipe") is None
+
+
+def test_what_a_file_contains_is_not_known_without_the_right_to_read_it(path, monkeypatch):
+    archive.write(path, MANIFEST, ARRAYS)
+
+    def denied(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", denied)
+    with pytest.raises(kofa.FileError, match=r"file\.kofa' may not be read: permission denied"):
+        archive.contents_of(path)
+
+
 @pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
 def test_impossible_names(name):
     for use in (archive.read, partial(archive.write, manifest=MANIFEST, arrays={})):
@@ -480,6 +504,7 @@ def with_hole(path, n_bytes, tree):
         file.write(data[start : entry + 16] + sizes + data[entry + 28 : -22] + end)
 
 
+@pytest.mark.skipif(not hasattr(os, "SEEK_DATA"), reason="this system does not tell")
 @pytest.mark.parametrize(
     ("n_bytes", "tree", "message"),
     [

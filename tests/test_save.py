@@ -362,7 +362,7 @@ def odd(pd):
         "zone": lambda i: pd.Timestamp(2020, 1, 1, tz="Asia/Tokyo") + pd.Timedelta(days=i),
         "far": lambda i: pd.Timestamp(np.datetime64(f"{3000 + i}-01-01", "s")),
         "Timedelta": lambda i: pd.Timedelta(days=i),
-        "period": lambda i: pd.Period(2000 + i, freq="Y"),
+        "period": lambda i: pd.Period(str(2000 + i), freq="Y"),
         "interval": lambda i: pd.Interval(i, i + 1), "decimal": lambda i: Decimal(i) / 8,
         "fraction": lambda i: Fraction(i, 7), "tuple": lambda i: ("a", i),
         "ragged": lambda i: ("a",) * (i % 3 + 1) + (i,), "nested": lambda i: (("a", i), "b"),
@@ -399,7 +399,7 @@ def test_odd_names_and_labels_come_back_or_are_refused(kind, role, path):
     values = [odd(pd)[kind](i) for i in range(20)]
     index = partial(pd.Index, dtype=object, tupleize_cols=False)
     x = pd.DataFrame(X[:20])
-    labels = pd.Series(objects([values[i % 3] for i in range(20)]))
+    labels = pd.Series(objects([values[i % 3] for i in range(20)]), dtype=object)
     if role == "columns":
         x.columns = index(objects(values[:5]))
     elif role == "samples":
@@ -690,6 +690,15 @@ def test_loading_imports_nothing(path):
     before = set(sys.modules)
     kofa.load(path)
     assert set(sys.modules) == before
+
+
+def test_long_declarations_are_shortened_for_people(path):
+    relevance = np.linspace(0.1, 1.0, 50_000)
+    model = fitted("groups")
+    views = {"x": kofa.Real(kernel=kofa.Linear(relevance=relevance.tolist())), "y": kofa.Real()}
+    model = copy.copy(model).set_params(views=views)
+    assert saved(model, path).views == views
+    assert len(archive.read(path)[0]["about"]["views"]["x"]) < 5000
 
 
 def test_the_file_tells_people_what_it_is(path):

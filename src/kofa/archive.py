@@ -198,6 +198,7 @@ def read(
 def opened(path: StrPath, contents: str | None = None) -> Iterator[tuple[dict[str, Any], Arrays]]:
     """The manifest of a file, and its arrays, which are read when they are asked for."""
     with _reading(path) as file, naming(path):
+        _check_start(path, file)
         room = Room()
         members, end = directory(file, room.take_members)
         manifest = _read_manifest(file, members, room)
@@ -209,7 +210,9 @@ def opened(path: StrPath, contents: str | None = None) -> Iterator[tuple[dict[st
 
 def contents_of(path: StrPath) -> str | None:
     """What a file says that it contains, by the way it begins, whole or not; None for others."""
-    with open(path, "rb") as file:
+    if not os.path.isfile(path):
+        return None
+    with _reading(path) as file:
         match = _BEGINNING.match(file.read(_LONGEST_HEADER))
     return None if match is None else match[1].decode()
 
@@ -233,7 +236,6 @@ def _reading(path: StrPath) -> Iterator[IO[bytes]]:
             raise
         raise FileError(f"{_shown(path)} cannot be read: {error}.") from None
     with file:
-        _check_start(path, file)
         yield file
 
 

@@ -543,7 +543,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             "path": codec.path_of(self.lower_bounds_, self.lower_bound_terms_),
         }
         about = {
-            "views": {name: repr(view) for name, view in (self.views or {}).items()},
+            "views": {name: f"{view!r:.2000}" for name, view in (self.views or {}).items()},
             "outputs": [name for name, view in self.views_.items() if view.role.output],
             "n_factors": self.n_factors_,
         }
