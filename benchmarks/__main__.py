@@ -13,6 +13,7 @@ from benchmarks import (
     faces,
     hostile,
     imports,
+    intervals,
     mkl,
     mutated_files,
     planted,
@@ -31,6 +32,7 @@ BENCHMARKS = (
     | imports.BENCHMARKS
     | accuracy.BENCHMARKS
     | calibration.BENCHMARKS
+    | intervals.BENCHMARKS
     | classification.BENCHMARKS
     | sparse.BENCHMARKS
     | relevance.BENCHMARKS

@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.metrics import roc_auc_score
 
 import kofa
-from kofa.learning import Objective, Outputs, Source, Width, learn
+from kofa.learning import Objective, Outputs, Source, Width, learn, resolution
 from kofa.linalg import Groups
 
 
@@ -105,3 +105,23 @@ def test_starts_are_tried_again_only_where_there_is_a_width(rng, monkeypatch):
     monkeypatch.setattr(Objective, "maximise", lambda *args: calls.append(1) or original(*args))
     learn([kofa.Linear(), kofa.Linear()], [X, X], [X, X], apart(Y))
     assert len(calls) == 1
+
+
+def test_resolution_is_the_gap_to_neighbouring_values():
+    assert resolution(np.array([0.0, 1.0, 3.0, 3.0, 3.0])) == pytest.approx(2.0)
+    assert resolution(np.repeat([0.0, 5.0], [94, 6])) == 5.0
+    assert resolution(np.ones(5)) == 0.0
+    fine = resolution(np.random.default_rng(0).normal(size=1000))
+    assert 0.0 < fine < 0.01
+
+
+def test_an_output_with_hardly_any_resolution_does_not_run_to_a_noise_of_zero():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 3))
+    rare = np.repeat([0.0, 1.0], [113, 7])  # nothing to do with x
+    y = np.column_stack([np.sin(x[:, 0]) + 0.1 * rng.normal(size=120), rng.permutation(rare)])
+    y = (y - y.mean(axis=0)) / y.std(axis=0)
+    outputs = Outputs.of(y, Groups(np.arange(2), 2))
+    np.testing.assert_allclose(outputs.least_noise, [0.0, 0.2], atol=1e-3)
+    learnt = learn([kofa.RBF()], [x], [x], outputs)
+    assert learnt.noise[1] >= 0.2 * (1 - 1e-9)

@@ -48,6 +48,9 @@ class FittedView:
     vectors: Vectors | None = None
     # (parts, K): variance that each kernel of an input gives the outputs a priori, by factor
     energy: Array = field(default_factory=lambda: np.zeros((1, 1)))
+    amplitude: float = 0.0  # variance that an input gives the outputs, as learnt with its kernel
+    # (D,) or (1,): mean variance in fit by holes in kernelized rows of other views
+    holes_in_fit: Array = field(default_factory=lambda: np.zeros(1))
 
     @property
     def likelihood(self) -> Likelihood | None:
@@ -155,9 +158,16 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
             table.dtypes[0],
             landmarks=rows.get(name, np.empty(0, dtype=np.intp)),
             vectors=vectors.get(name),
+            amplitude=_amplitude(lessons.weights.get(name, 0.0), maps.get(name)),
         )
         for name, table in study.tables.items()
     }
+
+
+def _amplitude(weight: float, encoder: KernelMap | None) -> float:
+    """Prior variance of an output by an input of this weight, for a typical sample."""
+    typical = 1.0 if encoder is None else float(np.nan_to_num(encoder.mean_self))
+    return weight * max(typical, 0.0)
 
 
 def roles(study: Study, fitted: Mapping[str, FittedView]) -> list[Role]:

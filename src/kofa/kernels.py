@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.linalg import Array, BoolArray, IntArray, centre
+from kofa.linalg import Array, BoolArray, IntArray, centre, solve_positive
 from kofa.scaling import REACH, Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
@@ -20,6 +20,8 @@ _BLOCK = 2**20  # entries of a kernel that are computed at a time
 # What centring leaves of a kernel, relative to its values: below, it is rounding, or that shows.
 _CONSTANT, _HARDLY_VARIES = 1e-12, 1e-7
 _LARGEST = 1e150  # whose square is still a number
+_COMPARED = 500  # landmarks that tell how unlike all of them a row is
+_DONORS = 50  # landmarks whose values are tried in the holes of a row
 
 # ---------------------------------------------------------------- formulas
 
@@ -551,6 +553,8 @@ def kernel_name(kernel: Kernel) -> str:
 
 # ---------------------------------------------------------------- the frozen map
 
+Unseen = Callable[[Array], tuple[Array, Array]]
+
 
 @dataclass(frozen=True, eq=False)
 class KernelMap:
@@ -702,6 +706,61 @@ class KernelMap:
             diagonal = diagonal - 2.0 * row + self.column_mean.mean()
         relative[present] = diagonal / self.mean_self
         return relative
+
+    def unseen(self, ridge: float) -> Unseen:
+        """A function of rows: their `self_similarity`, and its part that landmarks explain.
+
+        The landmarks are known up to noise, `ridge` times the signal. What the others leave
+        unexplained of one of them counts as explained: an ordinary new row has no less.
+        """
+        if isinstance(self.kernel, Precomputed) or not self.mean_self > 0:
+            return lambda values: (np.full(len(values), np.nan), np.zeros(len(values)))
+        some = _evenly(self.V, _COMPARED)
+        gram = np.sum(self.grams(self.V), axis=0)[np.ix_(some, some)]
+        ridge *= self.mean_self / self.scale
+        inverse = solve_positive(gram, np.eye(len(gram)), ridge / float(np.diagonal(gram).mean()))
+        left = 1.0 / np.maximum(np.diagonal(inverse), np.finfo(float).tiny) - ridge
+        typical = max(float(np.median(left)), 0.0) * self.scale / self.mean_self
+
+        def similarity_and_explained(values: Array) -> tuple[Array, Array]:
+            k = self.encode(values)[:, some]
+            part = ((k @ inverse) * k).sum(axis=1) * self.scale / self.mean_self
+            return self.self_similarity(values), part + typical
+
+        return similarity_and_explained
+
+    @cached_property
+    def _donors(self) -> Array:
+        """Landmarks whose values may stand in a hole: some of those with the fewest holes."""
+        fills = (self.scaling.fill == self.V).sum(axis=1)
+        most = np.sort(fills)[:_DONORS][-1]
+        complete = self.V[fills <= most]
+        return np.asarray(complete[_evenly(complete, _DONORS)])
+
+    def for_other_values(self, values: Array) -> Iterator[tuple[IntArray, Array]]:
+        """Rows with holes, and how their similarities change with other values in the holes.
+
+        These values are those of landmarks, all holes of a row from the same one: (h,), (h, ·, R).
+        """
+        present = self.scaling.seen(values)
+        missing = np.isnan(values) & np.isfinite(self.scaling.spread)
+        holed = np.flatnonzero(missing.any(axis=1) & present)
+        if not len(holed) or isinstance(self.kernel, Precomputed):
+            return
+        donors = self._donors
+        n = len(donors)
+        for where in _row_blocks(len(holed), n * max(self.V.shape)):
+            rows = holed[where]
+            X = self.scaled(values[rows])
+            other = np.where(missing[rows][:, None, :], donors, X[:, None, :])
+            k = self.centre(self.evaluate(other.reshape(-1, X.shape[1])))
+            yield rows, k.reshape(len(rows), n, -1) - self.centre(self.evaluate(X))[:, None, :]
+
+
+def _evenly(V: Array, n: int) -> IntArray:
+    """At most n rows, evenly spaced in the order of their values: the same in any order of rows."""
+    order = np.lexsort(V.T[::-1])
+    return np.asarray(np.sort(order[np.linspace(0, len(V) - 1, min(n, len(V))).astype(np.intp)]))
 
 
 def _row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -40,6 +40,7 @@ from kofa.study import Study, rows_seen
 from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored, scored
 from kofa.views import View, check_outputs, check_views
 
+_MOST_ROWS = 300  # from which it is learnt what holes leave open
 Data = Any  # a dict of name → table, or a MuData or AnnData
 
 
@@ -197,6 +198,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 engine, run, treated = infer(fitted)
         fitted = _with_energies(fitted, run.state, treated)
         fitted = _calibrated(fitted, engine.rows, run.state, rng)
+        fitted = _with_holes(fitted, run.state, study, rng)
         self._remember(fitted, run.state, run.converged, *run.path)
         self._warn_unless_converged(run)
         return samples, seen, engine
@@ -683,6 +685,25 @@ def _calibrated(
         else view
         for m, (name, view) in enumerate(fitted.items())
     }
+
+
+def _with_holes(
+    fitted: dict[str, FittedView], state: State, study: Study, rng: np.random.Generator
+) -> dict[str, FittedView]:
+    """The views with what holes in kernelized rows of the others left open in fit.
+
+    The noise of a view has this in it, so that only more than this is added to a prediction.
+    """
+    holed = [name for name in study.kernels if study.has_holes(name)]
+    changed = dict(fitted)
+    for name in fitted if holed else ():
+        others = [n for n in fitted if study.sources[n] != study.sources[name]]
+        if any(n in others for n in holed):
+            rows = np.flatnonzero(study.seen(name) & np.any([study.seen(n) for n in others], 0))
+            rows = np.sort(rng.choice(rows, min(len(rows), _MOST_ROWS), replace=False))
+            given = Prediction(fitted, state, *study.sample(others, rows))
+            changed[name] = replace(fitted[name], holes_in_fit=given.mean_variance_of_holes(name))
+    return changed
 
 
 def _with_energies(

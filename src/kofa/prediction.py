@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from kofa.encoding import FittedView
 from kofa.errors import warn
-from kofa.kernels import KernelMap
+from kofa.kernels import KernelMap, Unseen
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array
 from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
 from kofa.scaling import REACH
 from kofa.tables import Samples, Table
-from kofa.updates import Latent, evidence, linear_predictor, settle
+from kofa.uncertainty import beyond, few_samples, pulled_back, switched_off, z_is_less_known
+from kofa.updates import (
+    Evidence,
+    Latent,
+    evidence,
+    linear_predictor,
+    settle,
+    variance_of_holes,
+)
 
 _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
 _LOG_2PI = float(np.log(2.0 * np.pi))
@@ -30,6 +39,11 @@ class Prediction:
     state: State
     tables: Mapping[str, Table]
     samples: Samples
+
+    @cached_property
+    def _of_kernels(self) -> dict[tuple[str, str], tuple[Array, Unseen]]:
+        """By target and kernelized view: the variance that comes from it, and what it misses."""
+        return {}
 
     @property
     def n_factors(self) -> int:
@@ -53,8 +67,13 @@ class Prediction:
 
     # ------------------------------------------------------------ factors
 
-    def project(self) -> Iterator[tuple[slice, Latent, Mapping[str, Array]]]:
-        """q(z) of the samples, batch by batch, and each view's values in the user's units."""
+    def project(
+        self, with_holes: bool = False
+    ) -> Iterator[tuple[slice, Latent, Mapping[str, Array]]]:
+        """q(z) of the samples, batch by batch, and each view's values in the user's units.
+
+        `with_holes`: and what holes in kernelized rows leave open.
+        """
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
         state = tuple(self.posterior(name) for name in self.tables)
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
@@ -64,7 +83,20 @@ class Prediction:
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
                 where = slice(start + within.start, start + within.stop)
                 part = {name: y[within] for name, y in batch.items()}
-                yield where, settle(block, state, e), part
+                q = settle(block, state, e)
+                yield where, self._left_open(q, e, part) if with_holes else q, part
+
+    def _left_open(self, q: Latent, e: Evidence, values: Mapping[str, Array]) -> Latent:
+        """q(z) with what the holes in kernelized views leave open."""
+        for loading, (name, y) in zip(e.loadings, values.items(), strict=True):
+            encoder = self.views[name].encoder
+            if isinstance(encoder, KernelMap):
+                for rows, change in encoder.for_other_values(y):
+                    # z follows the similarities: dz = Σ_n Σ_d τ_d ⟨w_d⟩ dy_d
+                    dz = change @ loading @ q.covariance[q.patterns.label[rows]]
+                    n = max(1.0, dz.shape[1] - 2.0)  # so few values know the variance badly
+                    q = q.left_open(rows, dz / np.sqrt(n))
+        return q
 
     # ------------------------------------------------------------ views
 
@@ -77,7 +109,8 @@ class Prediction:
         the functions do not use it, and saves its cost.
         """
         layer = self._mean_only if by_mean else self._layer
-        layers = (layer(name, q, values) for _, q, values in self.project())
+        projected = self.project(with_holes=not by_mean)
+        layers = (layer(name, q, values) for _, q, values in projected)
         parts = [[function(*arguments) for function in functions] for arguments in layers]
         if not parts:  # no samples
             none = np.empty((0, self.posterior(name).n_columns))
@@ -89,34 +122,68 @@ class Prediction:
         return mean, np.zeros_like(mean)
 
     def _layer(self, name: str, q: Latent, values: Mapping[str, Array]) -> tuple[Array, Array]:
-        view, likelihood = self.posterior(name), self.views[name].layer
-        mean, variance = linear_predictor(q, view.weights, likelihood.competing)
-        mean *= self.views[name].sharpness
-        if likelihood.curvature is not None:  # the noise is the likelihood's own
-            return mean, variance
-        variance = variance + view.tau.mean_inverse
-        if view.energy is not None:
-            variance = variance + self._novelty(view, q, values)[:, None]
-        return mean, variance
+        view, fitted = self.posterior(name), self.views[name]
+        w, competing = view.weights, fitted.layer.competing
+        if fitted.layer.curvature is None:
+            mean, variance = linear_predictor(q, w, competing, z_is_less_known(view, q))
+            variance += switched_off(view, q.mean) + 1.0 / view.tau.mean
+            variance *= few_samples(view)
+            variance += pulled_back(q, w) + self._novelty(name, q, values)
+        else:  # the noise is the likelihood's own
+            mean, variance = linear_predictor(q, w, competing)
+        mean *= fitted.sharpness
+        of_holes = variance_of_holes(q, w, competing)
+        return mean, variance + np.maximum(of_holes - fitted.holes_in_fit, 0.0)
 
-    def _novelty(self, view: ViewPosterior, q: Latent, values: Mapping[str, Array]) -> Array:
-        """Prior variance of an output in directions of new samples that no factor spans.
+    def mean_variance_of_holes(self, name: str) -> Array:
+        """Mean over the samples of what holes in kernelized rows add to the variance of a view."""
+        w, competing = self.posterior(name).weights, self.views[name].layer.competing
+        parts = [variance_of_holes(q, w, competing) for _, q, _ in self.project(with_holes=True)]
+        return np.asarray(np.concatenate(parts).mean(axis=0))
 
-        z sees of a new sample only what it shares with the landmarks. The spectral prior of the
-        output gives the sample a variance ∝ k(x, x), of which the factors carry Σ_k ⟨z_k²⟩/α_k; a
-        Gaussian process keeps the rest as uncertainty, and so does this.
+    def _novelty(self, target: str, q: Latent, values: Mapping[str, Array]) -> Array:
+        """Prior variance of a view in directions of new samples that its factors do not see.
+
+        z sees of a new sample only what it shares with the landmarks. A Gaussian process keeps the
+        rest of k(x, x) as uncertainty, and so does this.
         """
+        kernels = {n: y for n, y in values.items() if isinstance(self.views[n].encoder, KernelMap)}
+        view = self.posterior(target)
+        if view.energy is not None:
+            parts = [self._unseen_by_output(view, q, name, y) for name, y in kernels.items()]
+        else:
+            parts = [self._unseen(target, name, y) for name, y in kernels.items()]
+        return np.asarray(sum(parts, start=np.zeros((len(q.mean), 1))))
+
+    def _unseen_by_output(self, view: ViewPosterior, q: Latent, name: str, values: Array) -> Array:
+        """Of an output: its spectral prior has Σ_k 1/α_k · k(x, x), the factors Σ_k ⟨z_k²⟩/α_k."""
+        total = sum(float(fitted.energy.sum()) for fitted in self.views.values())
+        share = float(self.views[name].energy.sum()) / max(total, 1e-300)
         variance = 1.0 / view.alpha.mean
         diagonal = np.diagonal(q.covariance, axis1=1, axis2=2)[q.patterns.label]
-        carried = (q.mean**2 + diagonal) @ variance
-        missing = np.zeros(len(carried))
-        total = sum(float(fitted.energy.sum()) for fitted in self.views.values())
-        for name, fitted in self.views.items():
-            encoder, share = fitted.encoder, float(fitted.energy.sum()) / max(total, 1e-300)
-            if isinstance(encoder, KernelMap) and share > 0 and name in values:
-                expected = variance.sum() * encoder.self_similarity(values[name])
-                missing += share * np.nan_to_num(expected - carried)
-        return np.maximum(missing, 0.0)
+        carried = (q.mean**2 + diagonal) @ variance / variance.sum()
+        encoder = self.views[name].encoder
+        assert isinstance(encoder, KernelMap)
+        similarity = encoder.self_similarity(values)
+        # Coordinate ascent hardly moves the scale of the prior; the learning of kernels knows it.
+        # Signal and noise of an output make up a variance of one.
+        learnt = sum(fitted.amplitude for fitted in self.views.values())
+        signal = min(learnt, 1.0 - float((1.0 / view.tau.mean).mean()))
+        scale = share * max(float(variance.sum()), signal)
+        return np.asarray(scale * beyond(similarity, carried, few_samples(view)))
+
+    def _unseen(self, target: str, name: str, values: Array) -> Array:
+        """Of any other view: what the factors explain of it where they are known from a kernel."""
+        if (target, name) not in self._of_kernels:
+            view, encoder = self.posterior(target), self.views[name].encoder
+            assert isinstance(encoder, KernelMap)
+            told = {n: self.posterior(n).information for n in self.tables}
+            share = told[name] / (1.0 + np.sum(list(told.values()), axis=0))
+            amplitude = view.weights.square @ share
+            ridge = float((1.0 / view.tau.mean).mean()) / max(float(amplitude.mean()), 1e-12)
+            self._of_kernels[target, name] = amplitude, encoder.unseen(ridge)
+        amplitude, unseen = self._of_kernels[target, name]
+        return np.asarray(beyond(*unseen(values), few_samples(self.posterior(target))) * amplitude)
 
     # ------------------------------------------------------------ scores
 

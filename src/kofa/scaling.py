@@ -76,13 +76,17 @@ class Scaling:
         counts = np.isfinite(self.spread)
         return np.asarray((~np.isnan(values[:, counts] if counts.any() else values)).any(axis=1))
 
+    @property
+    def fill(self) -> Array:
+        """What stands for a missing value, encoded: the mean in fit. (D,)"""
+        return np.zeros_like(self.centre) if self.typical is None else self.typical
+
     def complete(self, values: Array) -> Array:
         """Encoded, with the mean in fit for what is missing; NaN in rows that have nothing."""
         encoded = self.encode(values)
         missing = np.isnan(encoded)
         if missing.any():
-            typical = np.zeros_like(self.centre) if self.typical is None else self.typical
-            encoded = np.where(missing, typical, encoded)
+            encoded = np.where(missing, self.fill, encoded)
             encoded[~self.seen(values)] = np.nan
         return encoded
 

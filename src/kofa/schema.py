@@ -189,6 +189,8 @@ SCHEMA: dict[type[Any], Fields] = {
         "landmarks": places,
         "vectors": maybe(an(Vectors)),
         "energy": reals,
+        "amplitude": number,
+        "holes_in_fit": reals,
     },
     Role: {
         "name": text,

@@ -61,6 +61,8 @@ def check_model(views: Any, state: Any) -> None:
             _check_names(view, n_columns)
             _check_posterior(posterior, n_columns, n_factors)
             _check_energy(view, n_factors, supervised)
+            shape = (1,) if len(view.holes_in_fit) == 1 else (n_columns,)
+            _check_array(view.holes_in_fit, shape, least=0.0)
             _check_vectors(view.vectors)
         except (DamageError, DeclarationError) as error:
             raise DamageError(f"view {shown(name)}: {error}") from None
@@ -246,6 +248,7 @@ def _check_energy(view: FittedView, n_factors: int, supervised: bool) -> None:
     input_of_outputs = supervised and not view.role.output
     _check_array(energy, (n_parts, n_factors) if input_of_outputs else (1, 1), least=0.0)
     require(input_of_outputs or not energy.any(), "it gives energy to no output")
+    require(0.0 <= view.amplitude < math.inf, "the variance that it gives outputs is none")
 
 
 def _check_vectors(vectors: Vectors | None) -> None:

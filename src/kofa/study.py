@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -152,14 +152,28 @@ class Study:
     @cached_property
     def complete(self) -> IntArray:
         """Samples that have something of every input and of a target."""
-        seen = [self._seen(name) for name in self.inputs]
-        labelled = np.any([self._seen(name) for name in self.targets], axis=0)
+        seen = [self.seen(name) for name in self.inputs]
+        labelled = np.any([self.seen(name) for name in self.targets], axis=0)
         return np.flatnonzero(np.all(seen, axis=0) & labelled)
 
-    def _seen(self, name: str) -> BoolArray:
+    def seen(self, name: str) -> BoolArray:
+        """Samples of which a view tells something."""
         seen = np.zeros(self.samples.n, dtype=bool)
         seen[self.samples.position[name]] = self.rows_seen(name)
         return seen
+
+    def has_holes(self, name: str) -> bool:
+        """Whether some, but not all values are missing in rows of a view."""
+        return bool(np.isnan(self.tables[name].values[self.rows_seen(name)]).any())
+
+    def sample(self, names: Sequence[str], rows: IntArray) -> tuple[dict[str, Table], Samples]:
+        """Some samples, without their names, as tables of some views."""
+        tables = {
+            name: replace(table, values=self.samples.spread(table)[rows], samples=None)
+            for name, table in self.tables.items()
+            if name in names
+        }
+        return tables, Samples(len(rows), None, dict.fromkeys(tables, np.arange(len(rows))))
 
     def rows_seen(self, name: str) -> BoolArray:
         """Rows of a view's table that tell something."""

@@ -13,6 +13,7 @@ import numpy as np
 from kofa.linalg import (
     Array,
     Groups,
+    IntArray,
     inverse_and_logdet,
     pack,
     pack_outer,
@@ -93,6 +94,13 @@ class Latent:
     covariance: Array  # (P, K, K)
     logdet: Array  # (P,)
     patterns: Groups
+    # Rows with holes in kernelized views (h,), and by how much their mean would differ for other
+    # values in the holes (h, ·, K), scaled so that their squares add up to a variance.
+    open: tuple[tuple[IntArray, Array], ...] = ()
+
+    def left_open(self, rows: IntArray, differences: Array) -> Latent:
+        """With what the holes of some rows leave open."""
+        return replace(self, open=(*self.open, (rows, differences)))
 
 
 def known(Z: Array, labels: Groups) -> Latent:
@@ -180,13 +188,13 @@ def _without_values(rows: Rows) -> Rows:
 
 
 def linear_predictor(
-    q: Latent, w: Weights, competing: bool = False, rho: float = 1.0
+    q: Latent, w: Weights, competing: bool = False, rho: float | Array = 1.0
 ) -> tuple[Array, Array]:
     """Mean and variance of w_d·z_n + b_d under q, each (N, D).
 
     Through z the columns vary together. Where they compete, only their differences count: then
     the variances are those of independent columns that differ in the same way (`_contrasts`).
-    With ρ what ⟨w_d⟩ makes of the variance of z counts less, as in `expected_residual`.
+    What ⟨w_d⟩ makes of the variance of z counts by ρ, for all samples or for each (N, 1).
     """
     mean = np.empty((len(q.mean), len(w.mean)))
     variance = np.empty_like(mean)
@@ -200,6 +208,20 @@ def linear_predictor(
         of_z = (_contrasts if competing else _variances_along)(W, q.covariance)[pattern]
         variance[:, members] = w.bias_variance[members] + rho * of_z + along @ scales.T
     return mean, variance
+
+
+def variance_of_holes(q: Latent, w: Weights, competing: bool = False) -> Array:
+    """Variance of w_d·z_n by what holes in kernelized rows leave open: (N, D)."""
+    variance = np.zeros((len(q.mean), len(w.mean)))
+    for rows, differences in q.open:
+        along = differences @ w.mean.T  # (h, ·, D)
+        if competing:
+            covariance = along.swapaxes(-1, -2) @ along
+            variance[rows] += _contrasts(np.eye(len(w.mean)), covariance)
+        else:
+            of_w = (differences**2).sum(axis=1) @ w.variance.T
+            variance[rows] += (along**2).sum(axis=1) + of_w
+    return variance
 
 
 def _variances_along(W: Array, covariances: Array) -> Array:
