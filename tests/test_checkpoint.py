@@ -378,6 +378,16 @@ def test_names_and_labels_of_other_types_are_refused_before_the_fit(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
+def test_more_names_than_a_file_can_hold_are_refused_before_the_fit(tmp_path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr("kofa.archive._ROOM", 100_000)
+    frame = pd.DataFrame(rng.normal(size=(4, 2000))).rename(columns="gene{}".format)
+    model = kofa.FactorModel(checkpoint=tmp_path / "c", callback=never)
+    with pytest.raises(FileError, match=r"more names and settings .*; shorten the column names"):
+        model.fit({"x": frame})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_names_that_no_checkpoint_needs_do_not_matter(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, index=pd.period_range("2020", periods=80, freq="D"))

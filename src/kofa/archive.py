@@ -90,20 +90,27 @@ def write(
     The file appears under its name when all of it is on the disk. Until then, and if anything goes
     wrong, what was there before stays.
     """
-    from kofa import __version__  # known once the package is imported
-
-    head = {"format": FORMAT, "format_version": VERSION, "kofa_version": __version__}
-    text = json.dumps({**head, **manifest}, ensure_ascii=False, allow_nan=False)
-    data = text.encode("utf-8", "surrogatepass")
-    room = room or Room()
-    with refusing(path, "shorten the column names, or fit arrays instead of DataFrames"):
-        room.take_members(1 + len(arrays))
-        room.take_manifest(data)
+    data = encoded(path, manifest, arrays, room or Room())
     with _new(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         with archive.open(_info(_MANIFEST, len(data)), "w") as member:
             member.write(data)
         for name, array in arrays.items():
             _write_array(archive, name, array)
+
+
+def encoded(
+    path: StrPath, manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], room: Room
+) -> bytes:
+    """The manifest as it is written; an error if the file could not be read again."""
+    from kofa import __version__  # known once the package is imported
+
+    head = {"format": FORMAT, "format_version": VERSION, "kofa_version": __version__}
+    text = json.dumps({**head, **manifest}, ensure_ascii=False, allow_nan=False)
+    data = text.encode("utf-8", "surrogatepass")
+    with refusing(path, "shorten the column names, or fit arrays instead of DataFrames"):
+        room.take_members(1 + len(arrays))
+        room.take_manifest(data)
+    return data
 
 
 @contextmanager

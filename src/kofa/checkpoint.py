@@ -123,7 +123,8 @@ class Checkpoint(Journal):
     def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:
         if self.prepared is None:
             found = prepare(), rng.bit_generator.state
-            codec.pack(found, _OR_ELSE)  # what no file can hold is refused now, not at the end
+            # What no file can hold is refused now, not at the end.
+            codec.check_holds(self.path, "checkpoint", found, _OR_ELSE)
             self.prepared, self.after = found
             self._write_if_due()
         rng.bit_generator.state = self.after

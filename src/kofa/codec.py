@@ -54,13 +54,31 @@ def write(
     contents: str,
     value: Any,
     about: Mapping[str, Any] | None = None,
-    or_else: str = _OR_ELSE,
     check: Callable[[Any], Any] | None = None,
+    or_else: str = _OR_ELSE,
 ) -> None:
     """Write an object; `about` is for people who open the file, and is not read again.
 
-    `check` gets what the file will give back, and raises if it cannot be used.
+    `check` gets what the file will give back, and raises if it cannot be used. `or_else` is what
+    remains to the user if no file can hold the object.
     """
+    archive.write(path, *_packed(path, contents, value, about, check, or_else))
+
+
+def check_holds(path: archive.StrPath, contents: str, value: Any, or_else: str) -> None:
+    """Raise if no file can hold an object."""
+    archive.encoded(path, *_packed(path, contents, value, None, None, or_else))
+
+
+def _packed(
+    path: archive.StrPath,
+    contents: str,
+    value: Any,
+    about: Mapping[str, Any] | None,
+    check: Callable[[Any], Any] | None,
+    or_else: str,
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]], archive.Room]:
+    """Manifest and arrays, unpacked once to see that they can be, and the room that this took."""
     tree, arrays = pack(value, or_else)
     manifest = {"contents": contents, "about": dict(about or {}), "tree": tree}
     if contents in _SEALED:
@@ -70,7 +88,7 @@ def write(
         again = unpack(tree, arrays, room)
         if check is not None:
             check(again)
-    archive.write(path, manifest, arrays, room)
+    return manifest, arrays, room
 
 
 def read(path: archive.StrPath, contents: str) -> Any:
