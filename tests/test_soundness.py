@@ -108,6 +108,7 @@ VIEWS = [
     ("x", {"encoder.scaling.unit": "log"}, "another scale"),
     ("n", {"encoder.rate": first(-1.0)}, "too small"),
     ("n", {"encoder.most": first(np.nan)}, "not finite"),
+    ("x", {"holes_in_fit": np.float64(0.0)}, "shape"),
     ("x", {"vectors.order": shorter}, "not as many"),
     ("x", {"vectors.samples": [1]}, "not as many"),
 ]

@@ -61,7 +61,7 @@ def check_model(views: Any, state: Any) -> None:
             _check_names(view, n_columns)
             _check_posterior(posterior, n_columns, n_factors)
             _check_energy(view, n_factors, supervised)
-            shape = (1,) if len(view.holes_in_fit) == 1 else (n_columns,)
+            shape = (1,) if np.shape(view.holes_in_fit) == (1,) else (n_columns,)
             _check_array(view.holes_in_fit, shape, least=0.0)
             _check_vectors(view.vectors)
         except (DamageError, DeclarationError) as error:
