@@ -18,7 +18,7 @@ from benchmarks.odd_tables import dressed
 from kofa.views import View
 
 Rng = np.random.Generator
-MORE = 4  # samples that no fit has seen
+MORE = 3  # samples that no fit has seen
 KINDS = ("Real", "Real", "Positive", "Binary", "Categorical", "Count")
 
 

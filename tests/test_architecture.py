@@ -12,12 +12,12 @@ import pytest
 import kofa
 
 ORDER = [
-    "errors", "replacing", "datasets", "members", "archive", "dtypes", "linalg", "tables",
-    "scaling", "kernels", "landmarks", "likelihoods", "views", "observations", "posterior",
-    "updates", "rotation", "refinement", "calibration", "bound", "inference", "engine", "learning",
-    "selection", "published", "study", "lessons", "vectors", "encoding", "uncertainty",
-    "prediction", "inspection", "schema", "soundness", "codec", "checkpoint", "omics", "model",
-    "estimators", "files", "paper", "cli",
+    "errors", "checks", "replacing", "datasets", "members", "archive", "dtypes", "linalg",
+    "tables", "scaling", "kernels", "landmarks", "likelihoods", "views", "observations",
+    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "inference",
+    "engine", "learning", "selection", "published", "study", "lessons", "vectors", "encoding",
+    "uncertainty", "prediction", "inspection", "schema", "soundness", "codec", "checkpoint",
+    "omics", "model", "estimators", "files", "paper", "cli",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

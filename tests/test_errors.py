@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,39 @@ BAD_DATA = {
     "one sample": ({"x": X[:1]}, "at least 2 samples but got 1"),
     "three dimensions": ({"x": X[None]}, "'x': expected a table.*3-D"),
     "no columns": ({"x": X[:, :0]}, "'x': expected at least one column"),
+    "not a table": ({"x": "table.csv"}, "'x': expected a table such as.*'table.csv'"),
+    "rows that are used up": ({"x": (row for row in X)}, "'x': expected a table.*generator"),
+    "no table": ({"x": X, "mutations": None}, "'mutations': .*got None; pass its data, or leave"),
+    "integers beyond floats": (
+        {"x": [[10**400, 1.0], [2.0, 3.0]]}, "'x', column 0: expected real numbers but got 1000",
+    ),
+    "integers beyond print": (
+        {"x": [[10**5000, 1.0], [2.0, 3.0]]}, "'x', column 0: .*int that is too large to print",
+    ),
+    "integers beyond floats in a frame": (
+        {"x": pd.DataFrame({"a": [10**400, 1]}, dtype=object)}, "'x', column 'a': .*1000.*missing",
+    ),
+    "signalling decimals": (
+        {"x": [[Decimal("sNaN"), 1.0], [2.0, 3.0]]}, r"'x', column 0: .*sNaN.*missing",
+    ),
+    "decimals without end": ({"x": [Decimal("Infinity"), 1, 2]}, "'x', column 0: .*infinity"),
+    "complex numbers in a list": ({"x": [[1j, 1.0], [2.0, 3.0]]}, "'x', column 0: .*1j"),
+    "arrays in cells": ({"x": pd.DataFrame({"a": [X, X]})}, "'x', column 'a': .*array.*drop"),
+    "words in a masked array": (
+        {"x": np.ma.array(np.array([["a"], [1], [2]], dtype=object))}, "'x', column 0: .*'a'",
+    ),
+    "names in a column": (
+        {"x": FRAME.reset_index()}, r"'x', column 'index': .*'u'; all its.*set_index\('index'\)",
+    ),
+    "transposed array": ({"x": X, "y": np.ones((4, 6)), "z": X}, "'y' 4.*'y' has as many columns"),
+    "transposed frame": (
+        {"x": FRAME, "y": FRAME.T.rename("m{}".format)},
+        "shares no sample.*Columns of 'y' are samples of 'x': transposed",
+    ),
+    "transposed frames": (
+        {"x": FRAME.T, "y": FRAME.T.rename("m{}".format)},
+        "shares no sample.*share columns instead.*transposed.*of each table",
+    ),
     "sparse matrix": ({"x": scipy.sparse.eye(4).tocsr()}, "'x': sparse.*toarray"),
 }  # fmt: skip
 
@@ -185,6 +219,65 @@ BAD_DECLARATIONS = {
     "one of several kernels": (real(kernel=["rbf", "gauss"]), "'x'.*kernel among.*'gauss'"),
     "kernels in kernels": (real(kernel=["rbf", ["linear"]]), "'x'.*expected a kernel"),
     "only outputs": ({"views": REAL, "outputs": ["x"]}, "not an output"),
+    # Values of any sort in any place:
+    "outputs as a number": ({"views": REAL, "outputs": 3}, "outputs as a list of names.*got 3"),
+    "outputs in a list": ({"views": REAL, "outputs": [["x"]]}, r"Unknown output \['x'\].*'x'"),
+    "outputs that are used up": (
+        {"views": REAL, "outputs": (n for n in ["x"])}, "outputs as a list of names.*generator",
+    ),
+    "outputs with a slip": ({"views": REAL, "outputs": ["X"]}, "Unknown output 'X'.*mean 'x'"),
+    "factors beyond sizes": ({"views": REAL, "n_factors": 10**400}, "n_factors.*got 1000"),
+    "iterations beyond print": ({"views": REAL, "max_iter": -(10**5000)}, "max_iter.*too large"),
+    "tolerance of nothing": ({"views": REAL, "tol": np.nan}, "tol.*nan"),
+    "tolerances": ({"views": REAL, "tol": np.ones(2)}, "tol.*array"),
+    "tolerance in decimals": ({"views": REAL, "tol": Decimal("sNaN")}, "tol.*sNaN"),
+    "seconds": ({"views": REAL, "checkpoint_every": [1]}, r"checkpoint_every.*\[1\]"),
+    "progress": ({"views": REAL, "progress": np.ones(2)}, "progress.*True or False.*array"),
+    "noise as an array": (real(noise=np.ones(2)), r"'x': expected noise.*array\(\[1"),
+    "noise as a list": (real(noise=["view"]), r"'x': expected noise.*\['view'\]"),
+    "noise that is not there": (real(noise=pd.NA), "'x': expected noise.*<NA>"),
+    "scale as an array": (real(scale=np.ones(2)), "'x': expected scale.*array"),
+    "choices of landmarks": (real(kernel="rbf", landmarks_by=np.ones(2)), "'x'.*landmarks_by.*arr"),
+    "landmarks beyond sizes": (real(kernel="rbf", landmarks=10**400), "'x'.*landmarks.*1000"),
+    "degree of nothing": (real(kernel=kofa.Polynomial(degree=np.nan)), "'x'.*degree.*nan"),
+    "endless degree": (real(kernel=kofa.Polynomial(degree=np.inf)), "'x'.*degree.*inf"),
+    "complex degree": (real(kernel=kofa.Polynomial(np.complex128(2))), "'x'.*degree.*2"),
+    "offset of nothing": (real(kernel=kofa.Polynomial(offset=np.nan)), "'x'.*offset.*nan"),
+    "width as an array": (real(kernel=kofa.RBF(np.ones(2))), "'x'.*width.*array"),
+    "width beyond floats": (real(kernel=kofa.RBF(10**400)), "'x'.*width.*1000"),
+    "mixture of a number": (real(kernel=kofa.Mixture(3)), "'x'.*list of kernels but got 3.*write"),
+    "mixture of a word": (real(kernel=kofa.Mixture("rbf")), "'x'.*list of kernels but got 'rbf'"),
+    "mixture with a slip": (real(kernel=kofa.Mixture(["RBF"])), "'x'.*mixture.*mean 'rbf'"),
+    "weights of words": (
+        real(kernel=kofa.Mixture(["rbf"], weights=["a"])), "'x'.*weights of at least 0.*'a'",
+    ),
+    "weight of nothing": (
+        real(kernel=kofa.Mixture(["rbf"], weights=[np.nan])), "'x'.*weights of at least 0.*nan",
+    ),
+    "relevance without dimensions": (real(kernel=kofa.RBF(relevance=np.array(3))), "'x'.*relev.*3"),
+    "relevance beyond floats": (real(kernel=kofa.RBF(relevance=[10**400, 1])), "'x'.*relevance.*1"),
+    "sparsity beyond floats": (
+        real(kernel=kofa.RBF(relevance="learn", sparsity=10**400)), "'x'.*sparsity.*1000",
+    ),
+    "objective as an array": (real(kernel=kofa.RBF(objective=np.ones(2))), "'x'.*objective.*array"),
+    "groups that cannot be told apart": (
+        real(kernel=kofa.RBF(relevance=[1, 1], groups=[[1], [2]])), r"'x'.*groups.*\[1\]",
+    ),
+    "class of another tool": (real(kernel=dict), r"'x'.*got the class dict; write dict\("),
+    "class of a mixture": (real(kernel=kofa.Mixture), "'x'.*got the class Mixture"),
+    # Habits of other tools:
+    "kernel in capitals": (real(kernel="RBF"), "'x'.*kernel among.*'RBF'; did you mean 'rbf'"),
+    "kernel with a slip": (real(kernel="polinomial"), "'x'.*did you mean 'polynomial'"),
+    "kernel of another name": (real(kernel="Gaussian"), "'x'.*'Gaussian'; did you mean 'rbf'"),
+    "gaussian": ({"views": {"x": "gaussian"}}, r"'x': .*got 'gaussian': write kofa\.Real\(\)"),
+    "bernoulli": ({"views": {"x": "Bernoulli"}}, r"'x': .*write kofa\.Binary\(\)"),
+    "poisson": ({"views": {"x": "poisson"}}, r"'x': .*write kofa\.Count\(\)"),
+    "multinomial": ({"views": {"x": "multinomial"}}, r"'x': .*write kofa\.Categorical\(\)"),
+    "log-normal": ({"views": {"x": "log-normal"}}, r"'x': .*write kofa\.Positive\(\)"),
+    "counts": ({"views": {"x": "counts"}}, r"'x': .*write kofa\.Count\(\)"),
+    "kernel as a view": ({"views": {"x": "rbf"}}, r"'x': .*write kofa\.Real\(kernel='rbf'\)"),
+    "view with a slip": ({"views": {"x": "binery"}}, "'x': .*did you mean 'binary'"),
+    "view that is None": ({"views": {"x": None}}, r"'x': .*write kofa\.Real\(\), or leave"),
 }  # fmt: skip
 
 
@@ -405,6 +498,90 @@ def test_other_columns_than_in_fit(model):
         named.transform({"x": FRAME.assign(c=1.0)})
 
 
+def test_transposed_tables_after_fit(model):
+    with pytest.raises(DataError, match=r"'x': expected 5 columns.*got 7; transposed\?"):
+        model.transform({"x": np.zeros((5, 7))})
+    with pytest.raises(DataError, match=r"'x': .*rows have their names: transposed\?"):
+        kofa.FactorModel().fit({"x": FRAME}).transform({"x": FRAME.T})
+
+
+@pytest.mark.parametrize(
+    "quantiles", [["a"], "half", [[0.5]], np.ones((1, 2, 1)), [10**400], [None], [pd.NA], {}, [1j],
+                  [Decimal("sNaN")], [True]],
+)  # fmt: skip
+def test_quantiles_that_are_none(model, quantiles):
+    with pytest.raises(DataError, match="'y': expected quantiles as a list of numbers between 0"):
+        model.predict_quantiles({"x": np.zeros((1, 5))}, "y", quantiles)
+
+
+@pytest.mark.parametrize("view", [["y"], None, np.array(["y", "x"]), {}, pd.NA, pd.Series([1, 2])])
+def test_views_that_are_none(model, view):
+    for ask in (model.weights, model.feature_relevance, model.selected_features):
+        with pytest.raises(DataError, match=r"Unknown view .*this model has 'x', 'y'"):
+            ask(view)
+    with pytest.raises(DataError, match="Unknown view"):
+        model.predict({"x": np.zeros((1, 5))}, view)
+
+
+def test_unknown_views_suggest_the_nearest(model):
+    with pytest.raises(DataError, match=r"Unknown view 'Y'.*did you mean 'y'"):
+        model.weights("Y")
+
+
+def test_odd_choices_of_features(rng):
+    data = two_views(rng)
+    model = kofa.FactorModel({"x": kofa.Real(sparse=True), "y": kofa.Real()}).fit(data)
+    for threshold in ("much", [1.0], np.ones(2), np.nan, 10**400):
+        with pytest.raises(DataError, match="'x': expected threshold to be a number but got"):
+            model.selected_features("x", threshold=threshold)
+    with pytest.raises(DataError, match=r"'x': expected top.*True"):
+        model.selected_features("x", top=True)
+
+
+@pytest.mark.parametrize("odd", [np.ones(2), pd.NA, pd.Series([True, False])])
+def test_switches_are_true_or_false(model, odd):
+    x = {"x": np.random.default_rng(0).normal(size=(9, 5))}
+    for name, ask in {
+        "return_cov": lambda: model.transform(x, return_cov=odd),
+        "return_std": lambda: model.predict(x, "y", return_std=odd),
+        "proba": lambda: model.reconstruct(x, proba=odd),
+        "resume": lambda: kofa.FactorModel().fit(x, resume=odd),
+    }.items():
+        with pytest.raises(DeclarationError, match=f"{name} to be True or False"):
+            ask()
+
+
+@pytest.mark.parametrize("wrong", [["a", "b"], "abc", [[1.0], [1.0, 2.0]], {"a": 1}, 10**400])
+def test_kernel_functions_that_return_no_numbers(wrong):
+    def odd(*_):
+        return wrong
+
+    with pytest.raises(DataError, match="kernel function odd to return an array of numbers"):
+        kofa.FactorModel({"x": kofa.Real(kernel=odd)}).fit({"x": X})
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "meant"),
+    [
+        (kofa.FactorModel, "factors", "n_factors"),
+        (kofa.FactorModel, "n_components", "n_factors"),
+        (kofa.FactorModel, "seed", "random_state"),
+        (kofa.FactorModel, "output", "outputs"),
+        (kofa.KernelFactorRegressor, "kernels", "kernel"),
+        (kofa.KernelFactorAnalysis, "n_factor", "n_factors"),
+    ],
+)
+def test_unexpected_parameters_suggest_the_nearest(make, name, meant):
+    message = rf"{make.__name__}\(\) got an unexpected.*'{name}'; did you mean '{meant}'\?"
+    with pytest.raises(TypeError, match=message):
+        make(**{name: 10})
+
+
+def test_unexpected_parameters_without_a_near_one():
+    with pytest.raises(TypeError, match=r"argument 'colour'\."):
+        kofa.FactorModel(colour="red")
+
+
 def test_all_errors_are_one_family():
     assert issubclass(DataError, kofa.KofaError)
     assert issubclass(DeclarationError, kofa.KofaError)
@@ -459,11 +636,64 @@ WARNINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 @pytest.mark.parametrize(("act", "message"), WARNINGS.values(), ids=WARNINGS)
 def test_warnings_point_at_the_line_of_the_user(act, message):
     with pytest.warns(UserWarning, match=message) as caught:
         act()
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def of_slips(data, views=None):
+    with pytest.warns(UserWarning, match="View") as caught:
+        kofa.FactorModel(views, 2).fit(data)
+    assert {warning.filename for warning in caught} == {__file__}
+    return [str(warning.message) for warning in caught]
+
+
+def test_zeros_and_ones_taken_as_real_are_warned_of():
+    mutated = (NOISE > 0).astype(float)
+    holed = np.where(NOISE > 1, np.nan, mutated)
+    for table in (mutated, mutated.astype(bool), pd.DataFrame(mutated.astype(int)), holed):
+        (said,) = of_slips({"mutations": table})
+        assert "'mutations' holds only zeros and ones" in said
+        assert "kofa.Binary()" in said
+    for view in (kofa.Real(), kofa.Binary()):  # the user's choice
+        kofa.FactorModel({"mutations": view}, 2).fit({"mutations": mutated})
+    kofa.FactorModel(n_factors=2).fit({"mutations": mutated + (NOISE > 2)})  # and twos
+
+
+@pytest.mark.parametrize(
+    ("view", "value", "effect"),
+    [(kofa.Real(), 3.0, "predicts itself"), (kofa.Count(), 0.0, "predicts itself"),
+     (kofa.Real(kernel="rbf"), 3.0, "does not tell samples apart"),
+     (kofa.Real(kernel=["rbf", "linear"]), 3.0, "does not tell")],
+)  # fmt: skip
+def test_constant_columns_are_warned_of(view, value, effect):
+    x = np.abs(NOISE).round()
+    x[:, 1] = value
+    x[3, 1] = np.nan
+    (said,) = of_slips({"x": x}, {"x": view})
+    assert said.startswith("View 'x', column 1: a column that has the same value in all samples")
+    assert effect in said
+    (said,) = of_slips({"x": pd.DataFrame(np.hstack([x, np.ones((40, 5))]))}, {"x": view})
+    assert "column 1, column 4, column 5 and 3 more" in said
+
+
+def test_constant_columns_in_folds_are_not_warned_of():
+    x = np.column_stack([NOISE, np.ones(40)])
+    kofa.KernelFactorAnalysis("rbf", n_factors=2).fit(x)
+
+
+def test_an_index_that_became_a_column_is_warned_of():
+    frame = pd.DataFrame(NOISE, columns=list("abcd"))
+    for first in (0, 1):
+        counted = frame.assign(id=np.arange(first, 40 + first))
+        (said,) = of_slips({"x": counted})
+        assert "View 'x', column 'id' only counts the samples" in said
+        assert ".set_index('id')" in said
+    named = frame.assign(time=np.arange(40)).set_axis(range(3, 43))
+    kofa.FactorModel(n_factors=2).fit({"x": named})
 
 
 def test_the_library_warns_in_one_place():

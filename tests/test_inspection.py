@@ -205,6 +205,7 @@ def test_one_of_two_views_switched_off(rng):
     assert model.kernel_weights("y").weight[1] < 0.01
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 def test_all_features_constant(rng):
     y = rng.standard_normal((40, 1))
     views = {"x": kofa.Real(kernel=kofa.RBF(relevance="learn")), "y": kofa.Real()}

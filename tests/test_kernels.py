@@ -49,6 +49,7 @@ def test_holes_cost_a_kernel_no_more_than_imputing_them():
         assert scores[0] > max(0.3, scores[1] - 0.02)
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
 def test_columns_that_are_constant_in_fit_do_not_count(rng, kernel):
     x = np.column_stack([rng.standard_normal((40, 2)), np.full(40, 2023.0)])
@@ -58,6 +59,7 @@ def test_columns_that_are_constant_in_fit_do_not_count(rng, kernel):
     np.testing.assert_array_equal(model.transform({"x": later}), model.transform({"x": x}))
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 def test_values_of_constant_columns_alone_tell_nothing(rng):
     x = np.column_stack([rng.standard_normal((40, 2)), np.full(40, 7.0)])
     x[3, :2] = np.nan  # no landmark either

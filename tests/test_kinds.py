@@ -538,6 +538,7 @@ def test_class_with_one_sample(rng, outputs):
     assert 0 < p[:, list(model.classes_["y"]).index("once")].mean() < 0.2
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 def test_constant_columns_are_predicted_near_their_constant(rng):
     Z = rng.standard_normal((100, 1))
     ones = (Z @ np.ones((1, 4)) + rng.standard_normal((100, 4)) > 0).astype(float)
@@ -554,6 +555,7 @@ def test_constant_columns_are_predicted_near_their_constant(rng):
     np.testing.assert_allclose(expected[:, 2], 7.0, rtol=0.15)
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 def test_count_in_a_column_that_had_none_in_fit(rng):
     counts = rng.poisson(3.0, (60, 3))
     counts[:, 1] = 0

@@ -352,6 +352,7 @@ def test_very_large_and_small_numbers(rng, size, scale):
     np.testing.assert_allclose(model.predict({"x": scaled["x"]}, "y"), plain, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 @pytest.mark.parametrize("kernel", [None, "rbf", "linear", "laplacian"])
 @pytest.mark.parametrize(
     "values",
@@ -391,6 +392,7 @@ def test_precomputed_kernel_by_name(rng, frames):
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 def test_constant_input_predicts_the_mean_with_the_spread_of_the_output(rng):
     y = rng.standard_normal((40, 1))
     views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}

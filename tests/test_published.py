@@ -91,6 +91,7 @@ def test_reconstruction_keeps_groups_together(rng):
     assert weights[1] == weights[3]
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 def test_constant_feature_by_reconstruction(rng):
     X = rng.standard_normal((40, 4))
     X[:, 2] = 1.0

@@ -182,6 +182,7 @@ def test_planted_features_of_a_linear_kernel_are_found(rng):
     assert model.selected_features("x", top=3) == PLANTED
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 @pytest.mark.parametrize("kernel", [kofa.RBF, kofa.Linear])
 def test_constant_feature_has_no_relevance(rng, kernel):
     X, y = nonlinear(rng, n=60)
@@ -202,6 +203,7 @@ def test_groups_share_their_relevance(rng):
     assert list(table.group) == [groups[j] for j in table.feature]
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
 def test_group_with_a_constant_feature(rng):
     X, y = nonlinear(rng, n=60)
     X[:, 1] = 0.0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -28,8 +31,23 @@ NAMES = ["s1", "s2", "s3"]
         pd.DataFrame(VALUES).astype("float32"),
         pd.DataFrame(VALUES).astype("Int64"),
         pd.DataFrame({"a": [1, 3, 5], "b": [None, "4", 6]}).assign(b=[pd.NA, 4, 6]),
+        [[Decimal(1), Decimal("NaN")], [Fraction(3), Decimal(4)], [Decimal("5.0"), np.float16(6)]],
+        pd.DataFrame({"a": [Decimal(1), Decimal(3), 5], "b": [None, Decimal(4), Fraction(6)]}),
+        np.ma.array(np.array([[1, "?"], [3, 4], [5, 6]], dtype=object), mask=np.isnan(VALUES)),
     ],
-    ids=["array", "list", "none", "masked", "frame", "float32", "Int64", "object"],
+    ids=[
+        "array",
+        "list",
+        "none",
+        "masked",
+        "frame",
+        "float32",
+        "Int64",
+        "object",
+        "decimals",
+        "decimals in a frame",
+        "masked objects",
+    ],
 )
 def test_read_table_gives_the_same_floats(data):
     read = read_table("x", data).values

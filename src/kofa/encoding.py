@@ -86,9 +86,10 @@ class FittedView:
         if table.columns is not None and self.inputs is not None:
             table = self._by_name(table, table.columns, self.inputs)
         elif table.values.shape[1] != self.n_inputs:
+            turned = "; transposed? Pass its .T" if len(table.values) == self.n_inputs else ""
             raise DataError(
                 f"View {table.name!r}: expected {self.n_inputs} columns as in fit "
-                f"but got {table.values.shape[1]}."
+                f"but got {table.values.shape[1]}{turned}."
             )
         if isinstance(self.encoder, KernelMap):
             kernel = self.encoder.kernel
@@ -122,6 +123,8 @@ class FittedView:
         extra = [c for c in given if c not in expected]
         if missing or extra:
             what = f"column {missing[0]!r} is missing" if missing else f"{extra[0]!r} is new"
+            if table.samples is not None and set(wanted) <= set(table.samples):
+                what = "its rows have their names: transposed? Pass its .T"
             raise DataError(f"View {table.name!r}: expected the columns seen in fit but {what}.")
         order = [place[column] for column in wanted]
         return replace(table, values=table.values[:, order], columns=wanted)

@@ -18,6 +18,7 @@ from sklearn.base import (
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from kofa.checks import with_hints
 from kofa.errors import DataError, DeclarationError, warn
 from kofa.inference import Iteration
 from kofa.kernels import Precomputed
@@ -33,6 +34,7 @@ _TARGET = "y"
 class _KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What the three estimators share: X as views, the model behind them, and its factors."""
 
+    @with_hints({"n_components": "n_factors", "seed": "random_state", "kernels": "kernel"})
     def __init__(
         self,
         kernel: Any = "bank",
@@ -106,7 +108,8 @@ class _KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         data = self._tables(X, columns)
         if kind is not None:
             views[_TARGET], data[_TARGET] = kind, y
-        model = self._model(views, outputs=None if kind is None else [_TARGET]).fit(data)
+        model = self._model(views, outputs=None if kind is None else [_TARGET])
+        model._fit(data, of_slips=False)  # columns may well be constant in one fold
         self.model_, self.columns_ = model, columns  # together: a fit that fails changes nothing
         self.n_factors_, self.n_iter_ = model.n_factors_, model.n_iter_
         return self
@@ -294,7 +297,7 @@ callback
         truth = targets.reshape(len(targets), -1)
         known = ~np.isnan(truth)
         predicted = self.predict(X).reshape(truth.shape)
-        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight)
+        weight = _weights(sample_weight, truth)
         scores = [
             r2_score(t[k], p[k], sample_weight=weight[k])
             for t, p, k in zip(truth.T, predicted.T, known.T, strict=True)
@@ -385,7 +388,7 @@ callback
         predicted = self.predict(X)
         check_consistent_length(predicted, labels)
         right = np.equal(predicted[known], labels[known], dtype=object).astype(bool)
-        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        weight = _weights(sample_weight, labels)[known]
         return float(np.average(right.reshape(len(right), -1).all(axis=1), weights=weight))
 
 
@@ -413,7 +416,10 @@ def _positions(view: str, given: Any, n_columns: int, names: Sequence[str] | Non
     if isinstance(given, slice):
         chosen = list(range(n_columns))[given]
     else:
-        each = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+        try:
+            each = [given] if isinstance(given, str) else list(given)
+        except TypeError:  # a single position
+            each = [given]
         chosen = [_position(view, column, n_columns, names) for column in each]
     if not chosen:
         raise DeclarationError(f"View {view!r}: expected at least one column but got {given!r}.")
@@ -462,6 +468,8 @@ def _words_named(X: Any) -> Iterator[None]:
     """Of a DataFrame, an error of numbers that are none names the column."""
     try:
         yield
+    except OverflowError as error:
+        raise DataError("X has an integer that is too large for a float; scale it.") from error
     except ValueError as error:
         for name in getattr(X, "columns", ()) if "could not convert" in str(error) else ():
             try:
@@ -505,15 +513,18 @@ def _check_given(y: Any, estimator: Any) -> None:
 def _numbers(y: Any, estimator: Any) -> Array:
     """Targets (n,) or (n, targets) as floats, NaN where not known."""
     _check_given(y, estimator)
-    return np.asarray(
-        check_array(
-            _unmasked(y),
-            dtype=np.float64,
-            ensure_2d=False,
-            ensure_all_finite="allow-nan",
-            input_name="y",
+    try:
+        return np.asarray(
+            check_array(
+                _unmasked(y),
+                dtype=np.float64,
+                ensure_2d=False,
+                ensure_all_finite="allow-nan",
+                input_name="y",
+            )
         )
-    )
+    except OverflowError as error:
+        raise DataError("y has an integer that is too large for a float; scale it.") from error
 
 
 def _labels(y: Any, estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
@@ -537,6 +548,15 @@ def _as_they_are(y: Any) -> NDArray[Any]:
     if hasattr(y, "to_list") and not isinstance(y.dtype, np.dtype):  # of pandas or polars alone
         y = y.to_list()
     return np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+
+
+def _weights(sample_weight: Any, y: NDArray[Any]) -> Array:
+    """A weight for each row of y, one where none are given."""
+    if sample_weight is None:
+        return np.ones(len(y))
+    weights = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
+    check_consistent_length(weights, y)
+    return weights
 
 
 def _check_known(X: Array, known: NDArray[np.bool_]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from kofa.checks import is_among, is_number, nearest, shown
 from kofa.errors import DataError, DeclarationError, warn
 from kofa.linalg import Array, BoolArray, IntArray, centre, solve_positive
 from kofa.scaling import REACH, Scaling
@@ -89,14 +90,14 @@ class Weighted(Kernel):
         for name in ("relevance", "groups"):
             value: Any = getattr(self, name)
             if isinstance(value, Iterable) and not isinstance(value, str | tuple):
-                given = value.tolist() if isinstance(value, np.ndarray) else value
-                object.__setattr__(self, name, tuple(given))
+                given = value.tolist() if isinstance(value, np.ndarray) else list(value)
+                object.__setattr__(self, name, tuple(given) if isinstance(given, list) else given)
 
     def __repr__(self) -> str:
         shown = []
         for item in fields(self):
             value = getattr(self, item.name)
-            if value != item.default or not item.kw_only:
+            if not item.kw_only or repr(value) != repr(item.default):
                 many = isinstance(value, tuple) and len(value) > _SHOWN
                 text = f"<{len(value)} features>" if many else repr(value)
                 shown.append(f"{item.name}={text}")
@@ -104,7 +105,7 @@ class Weighted(Kernel):
 
     @property
     def learns_relevance(self) -> bool:
-        return self.relevance == "learn"
+        return isinstance(self.relevance, str) and self.relevance == "learn"
 
     def weights(self, n_features: int) -> Array | None:
         """λ, or None where all features count alike."""
@@ -204,7 +205,7 @@ class Radial(Kernel):
         raise NotImplementedError
 
     def __call__(self, X: Array, V: Array) -> Array:
-        if isinstance(self.width, str):
+        if isinstance(self.width, str) or not is_number(self.width):
             raise DeclarationError(
                 f"The width of {self!r} is left to the data: set a number to call it."
             )
@@ -328,7 +329,18 @@ class Custom(Kernel):
         return False  # a mean may mean nothing to it
 
     def __call__(self, X: Array, V: Array) -> Array:
-        return np.array(self.function(X, V), dtype=float)  # a copy: it is centred in place
+        found = self.function(X, V)
+        try:
+            return np.array(found, dtype=float)  # a copy: it is centred in place
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(
+                f"Expected the kernel function {_name(self.function)} to return an array of "
+                f"numbers but got {shown(found)}."
+            ) from None
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 @dataclass(frozen=True)
@@ -348,11 +360,14 @@ class Mixture(Kernel):
     weights: Literal["learn"] | tuple[float, ...] = "learn"
 
     def __post_init__(self) -> None:
-        kernels = [as_kernel(k, "mixture") if isinstance(k, str) else k for k in self.kernels]
-        object.__setattr__(self, "kernels", tuple(kernels))
-        weights: Any = self.weights
-        if isinstance(weights, Iterable) and not isinstance(weights, str):
-            object.__setattr__(self, "weights", tuple(float(w) for w in weights))
+        kernels, weights = cast(Any, self.kernels), cast(Any, self.weights)
+        if isinstance(kernels, list | tuple):  # anything else is refused in fit
+            named = [_BY_NAME[k]() if is_among(k, _BY_NAME) else k for k in kernels]
+            object.__setattr__(self, "kernels", tuple(named))
+        if isinstance(weights, Iterable) and not isinstance(weights, str | Mapping):
+            given = np.asarray(weights, dtype=object).ravel().tolist()
+            numbers = [float(w) if is_number(w) else w for w in given]
+            object.__setattr__(self, "weights", tuple(numbers))
 
     @property
     def takes_missing(self) -> bool:
@@ -402,6 +417,7 @@ _BY_NAME: dict[str, Callable[[], Kernel]] = {
     "laplacian": Laplacian,
     "precomputed": Precomputed,
 }
+_ALSO = {"gaussian": "rbf", "gauss": "rbf", "se": "rbf", "laplace": "laplacian"}  # elsewhere
 
 
 def as_kernels(kernel: Any, view: str) -> dict[str, Kernel]:
@@ -427,27 +443,45 @@ def as_kernel(kernel: Any, view: str) -> Kernel:
         return kernel
     if isinstance(kernel, str):
         if kernel not in _BY_NAME:
+            meant = _ALSO.get(kernel.lower())
+            hint = f"; did you mean {meant!r}?" if meant else nearest(kernel, _BY_NAME)
             raise DeclarationError(
                 f"View {view!r}: expected a kernel among {', '.join(map(repr, _BY_NAME))} "
-                f"but got {kernel!r}."
+                f"but got {kernel!r}{hint or '.'}"
             )
         return _BY_NAME[kernel]()
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        return kernel()
+    if isinstance(kernel, type):
+        return _of_class(kernel, view)
     if callable(kernel):
         return Custom(kernel)
     raise DeclarationError(
-        f"View {view!r}: expected a kernel, its name or a callable but got {kernel!r}."
+        f"View {view!r}: expected a kernel, its name or a callable but got {shown(kernel)}."
     )
+
+
+def _of_class(kernel: type, view: str) -> Kernel:
+    """The kernel of a class where its parameters all have defaults."""
+    if issubclass(kernel, Kernel) and kernel not in (Mixture, Custom):
+        return kernel()
+    raise DeclarationError(
+        f"View {view!r}: expected a kernel but got the class {kernel.__name__}; write "
+        f"{kernel.__name__}(…) with what it needs."
+    )
+
+
+def is_kernel_name(word: str) -> bool:
+    """Whether a kernel is known by this word."""
+    return word in _BY_NAME
 
 
 def _check(kernel: Kernel, view: str) -> None:
     if isinstance(kernel, Radial):
         width: Any = kernel.width
-        named = isinstance(width, str) and width in ("auto", "median")
-        if not named and not (_is_number(width) and 1e-100 < width < 1e100):
+        number = is_number(width) and 1e-100 < width < 1e100
+        if not (number or is_among(width, ("auto", "median"))):
             raise DeclarationError(
-                f"View {view!r}: expected a positive width, 'auto' or 'median' but got {width!r}."
+                f"View {view!r}: expected a positive width, 'auto' or 'median' "
+                f"but got {shown(width)}."
             )
     if isinstance(kernel, Weighted):
         _check_weighted(kernel, view)
@@ -455,63 +489,79 @@ def _check(kernel: Kernel, view: str) -> None:
         _check_mixture(kernel, view)
     if isinstance(kernel, Polynomial):
         degree, offset = kernel.degree, kernel.offset
-        if not (_is_number(degree) and degree == int(degree) >= 1):
+        if not (is_number(degree) and degree == int(degree) >= 1):
             raise DeclarationError(
-                f"View {view!r}: expected a whole degree of at least 1 but got {degree!r}."
+                f"View {view!r}: expected a whole degree of at least 1 but got {shown(degree)}."
             )
-        if not _is_number(offset):
-            raise DeclarationError(f"View {view!r}: expected a number as offset, got {offset!r}.")
+        if not is_number(offset):
+            raise DeclarationError(
+                f"View {view!r}: expected a number as offset but got {shown(offset)}."
+            )
 
 
 def _check_weighted(kernel: Weighted, view: str) -> None:
     given: Any = kernel.relevance
-    numbers = isinstance(given, tuple) and all(_is_number(x) and 0 <= x < np.inf for x in given)
-    if not (given is None or given == "learn" or numbers):
+    numbers = isinstance(given, tuple) and all(is_number(x) and x >= 0 for x in given)
+    if not (given is None or kernel.learns_relevance or numbers):
         raise DeclarationError(
             f"View {view!r}: expected relevance None, 'learn' or numbers of at least 0 "
-            f"but got {given!r}."
+            f"but got {shown(given)}."
         )
-    groups: Any = kernel.groups
-    labels = isinstance(groups, tuple) and all(isinstance(one, Hashable) for one in groups)
-    if not (groups is None or labels):
+    if not (kernel.groups is None or _are_labels(kernel.groups)):
         raise DeclarationError(
-            f"View {view!r}: expected groups None or a label for each feature but got {groups!r}."
+            f"View {view!r}: expected groups None or a label for each feature "
+            f"but got {shown(kernel.groups)}."
         )
-    if not (kernel.sparsity is None or (_is_number(kernel.sparsity) and kernel.sparsity >= 0)):
+    if not (kernel.sparsity is None or (is_number(kernel.sparsity) and kernel.sparsity >= 0)):
         raise DeclarationError(
-            f"View {view!r}: expected a sparsity of at least 0 but got {kernel.sparsity!r}."
+            f"View {view!r}: expected a sparsity of at least 0 but got {shown(kernel.sparsity)}."
         )
-    if kernel.objective not in ("evidence", "reconstruction"):
+    if not is_among(kernel.objective, ("evidence", "reconstruction")):
         raise DeclarationError(
             f"View {view!r}: expected objective 'evidence' or 'reconstruction' "
-            f"but got {kernel.objective!r}."
+            f"but got {shown(kernel.objective)}."
         )
+
+
+def _are_labels(groups: Any) -> bool:
+    """Whether these are labels that can be told apart, each equal to itself."""
+    return isinstance(groups, tuple) and all(is_among(g, [g]) and g == g for g in groups)
 
 
 def _check_mixture(kernel: Mixture, view: str) -> None:
+    if not isinstance(kernel.kernels, tuple):
+        raise DeclarationError(
+            f"View {view!r}: expected a mixture of a list of kernels "
+            f"but got {shown(kernel.kernels)}; write kofa.Mixture(['linear', 'rbf'])."
+        )
     for part in kernel.kernels:
         if not isinstance(part, Kernel) or isinstance(part, Mixture | Precomputed):
+            hint = nearest(part, _BY_NAME) if isinstance(part, str) else ""
             raise DeclarationError(
-                f"View {view!r}: expected a mixture of kernels such as kofa.RBF() but got {part!r}."
+                f"View {view!r}: expected a mixture of kernels such as kofa.RBF() "
+                f"but got {shown(part)}{hint or '.'}"
             )
         _check(part, view)
         if not isinstance(part, Weighted) or not part.learns_relevance:
             continue
-        if kernel.weights != "learn" or part.objective != "evidence":
+        if not isinstance(kernel.weights, str) or part.objective != "evidence":
             raise DeclarationError(
                 f"View {view!r}: in a mixture relevance='learn' needs weights='learn' and "
                 f"objective='evidence'."
             )
     weights: Any = kernel.weights
+    learnt = is_among(weights, ("learn",))
     fits = isinstance(weights, tuple) and len(weights) == len(kernel.kernels)
-    numbers = fits and all(_is_number(w) and w >= 0 for w in weights)
-    if not kernel.kernels or not (weights == "learn" or fits):
+    numbers = fits and all(is_number(w) and w >= 0 for w in weights)
+    if not kernel.kernels or not (learnt or fits):
         raise DeclarationError(
             f"View {view!r}: expected weights 'learn' or one for each of the "
-            f"{len(kernel.kernels)} kernels of a mixture but got {weights!r}."
+            f"{len(kernel.kernels)} kernels of a mixture but got {shown(weights)}."
         )
-    if not (weights == "learn" or numbers):
-        raise DeclarationError(f"View {view!r}: expected weights of at least 0, got {weights!r}.")
+    if not (learnt or numbers):
+        raise DeclarationError(
+            f"View {view!r}: expected weights of at least 0 but got {shown(weights)}."
+        )
 
 
 def parts(kernel: Kernel) -> list[Kernel]:
@@ -540,10 +590,6 @@ def check_features(kernel: Kernel, view: str, n_features: int) -> None:
                     f"View {view!r}: expected {option} with an entry for each of its {n_features} "
                     f"columns but got {len(given)}."
                 )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def kernel_name(kernel: Kernel) -> str:

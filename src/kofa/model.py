@@ -18,6 +18,7 @@ from kofa import codec, inference, inspection, omics
 from kofa.archive import naming
 from kofa.calibration import sharpness
 from kofa.checkpoint import Checkpoint, check_holds, fingerprint
+from kofa.checks import check_path, flag, is_among, is_number, is_whole, nearest, shown, with_hints
 from kofa.encoding import (
     FittedView,
     fit_views,
@@ -36,12 +37,23 @@ from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
 from kofa.prediction import Prediction
 from kofa.published import ROUNDS
-from kofa.study import Study, rows_seen
+from kofa.study import Study, rows_seen, warn_of_slips
 from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored, scored
 from kofa.views import View, check_outputs, check_views
 
 _MOST_ROWS = 300  # from which it is learnt what holes leave open
 Data = Any  # a dict of name → table, or a MuData or AnnData
+# What other tools call our parameters.
+_NAMES_ELSEWHERE = {
+    "k": "n_factors",
+    "n_components": "n_factors",
+    "likelihoods": "views",
+    "targets": "outputs",
+    "n_iter": "max_iter",
+    "iterations": "max_iter",
+    "seed": "random_state",
+    "verbose": "progress",
+}
 
 
 class FactorModel(BaseEstimator):  # type: ignore[misc]
@@ -112,6 +124,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     (50, 4)
     """
 
+    @with_hints(_NAMES_ELSEWHERE)
     def __init__(
         self,
         views: Mapping[str, Any] | None = None,
@@ -175,12 +188,19 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         Z[seen] = engine.settle(self.posterior_)
         return labelled(Z, samples, self.factor_names_)
 
-    def _fit(self, data: Data, resume: bool = False) -> tuple[Samples, BoolArray, InMemory]:
-        """Fit; return the samples, which of them say something, and where these live."""
+    def _fit(
+        self, data: Data, resume: bool = False, of_slips: bool = True
+    ) -> tuple[Samples, BoolArray, InMemory]:
+        """Fit; return the samples, which of them say something, and where these live.
+
+        `of_slips`: whether to warn of tables that are hardly what was meant.
+        """
         data = omics.tables(data, self.views)
         views = self._declared(data)
         rng = _generator(self.random_state)
         study = Study.read(views, data, self.outputs)
+        if of_slips:
+            warn_of_slips(study, declared=self.views is not None)
         samples = study.samples
         # Samples without any observation say nothing: they get the prior.
         seen: BoolArray = np.any(
@@ -206,7 +226,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _journal(self, study: Study, rng: np.random.Generator, resume: bool) -> Journal:
         """Who remembers where the fit stands."""
         if self.checkpoint is None:
-            if resume:
+            if flag("resume", resume):
                 raise DeclarationError("Expected checkpoint to name the file to resume from.")
             return Journal()
         check_holds(study)
@@ -241,26 +261,28 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """The views, checked with all other parameters; the constructor only stores."""
         for option in ("n_factors", "n_init", "max_iter"):
             value = getattr(self, option)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (whole and value >= 1) and not (option == "n_factors" and value is None):
+            if not is_whole(value, 1) and not (option == "n_factors" and value is None):
                 raise DeclarationError(
-                    f"Expected {option} to be a whole number of at least 1 but got {value!r}."
+                    f"Expected {option} to be a whole number of at least 1 but got {shown(value)}."
                 )
-        number = isinstance(self.tol, int | float | np.number) and self.tol >= 0
-        if self.tol is not None and not number:
-            raise DeclarationError(f"Expected tol to be a number of at least 0, got {self.tol!r}.")
-        every = self.checkpoint_every
-        if not (isinstance(every, int | float | np.number) and every >= 0):
+        if self.tol is not None and not (is_number(self.tol) and self.tol >= 0):
             raise DeclarationError(
-                f"Expected checkpoint_every to be a number of seconds, at least 0, got {every!r}."
+                f"Expected tol to be a number of at least 0, or None, but got {shown(self.tol)}."
+            )
+        every = self.checkpoint_every
+        if not (is_number(every) and every >= 0):
+            raise DeclarationError(
+                f"Expected checkpoint_every to be a number of seconds, at least 0, "
+                f"but got {shown(every)}."
             )
         named = isinstance(self.checkpoint, str | PathLike)
         if self.checkpoint is not None and not named:
             raise DeclarationError(
-                f"Expected checkpoint to be a path or None but got {self.checkpoint!r}."
+                f"Expected checkpoint to be a path or None but got {shown(self.checkpoint)}."
             )
         if self.callback is not None and not callable(self.callback):
-            raise DeclarationError(f"Expected a callable callback but got {self.callback!r}.")
+            raise DeclarationError(f"Expected a callable callback but got {shown(self.callback)}.")
+        flag("progress", self.progress)
         views = check_views(self.views, data)
         check_outputs(self.outputs, views)
         return views
@@ -324,7 +346,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         given = self._given(data)
         n = given.samples.n
         Z = np.zeros((n, self.n_factors_))
-        covariance = np.empty((n, *Z.shape[1:] * 2)) if return_cov else None
+        covariance = np.empty((n, *Z.shape[1:] * 2)) if flag("return_cov", return_cov) else None
         for where, q, _ in given.project():
             Z[where] = q.mean
             if covariance is not None:
@@ -364,11 +386,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         Returns one array or DataFrame (n, D) for each quantile, so that
         ``low, high = model.predict_quantiles(data, "y", [0.05, 0.95])`` are 90 % intervals.
         """
-        wanted = np.atleast_1d(np.asarray(quantiles, dtype=float))
-        if not ((wanted > 0) & (wanted < 1)).all():
-            raise DataError(
-                f"View {view!r}: expected quantiles between 0 and 1 but got {quantiles!r}."
-            )
+        wanted = _probabilities(quantiles, view)
         given, fitted = self._others(data, view), self.views_[view]
         with _explained(view, fitted, "quantiles"):
             tables = given.of_view(view, *(partial(fitted.layer.quantile, p=p) for p in wanted))
@@ -387,7 +405,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         With ``proba`` binary and categorical views give what `predict_proba` would, such as the
         probabilities of entries that are missing in the view itself.
         """
-        given = self._given(data)
+        given, proba = self._given(data), flag("proba", proba)
         if view is not None:
             self._check_view(view)
             return self._proba(given, view) if proba else self._predict(given, view, return_std)
@@ -493,9 +511,14 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         [3, 7]
         """
         fitted = self._fitted(view)
-        if top is not None and not (isinstance(top, int | np.integer) and top >= 1):
+        if top is not None and not is_whole(top, 1):
             raise DataError(
-                f"View {view!r}: expected top to be a whole number of at least 1 but got {top!r}."
+                f"View {view!r}: expected top to be a whole number of at least 1 "
+                f"but got {shown(top)}."
+            )
+        if threshold is not None and not is_number(threshold):
+            raise DataError(
+                f"View {view!r}: expected threshold to be a number but got {shown(threshold)}."
             )
         relevance = inspection.relevances(view, fitted, self._posterior(view))
         off = inspection.off_below(fitted, self._posterior(view), relevance)
@@ -536,6 +559,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         True
         """
         check_is_fitted(self)
+        check_path(path)
         codec.check_kernels(self.kernels_)
         held = {
             "parameters": self._saved_parameters(),
@@ -571,14 +595,18 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         return self.posterior_[list(self.views_).index(view)]
 
     def _check_view(self, view: str) -> None:
-        if view not in self.views_:
-            several = [name for name, fitted in self.views_.items() if fitted.source == view]
+        if not is_among(view, self.views_):
+            several = [n for n, fitted in self.views_.items() if is_among(view, [fitted.source])]
             what = (
-                f"View {view!r} has several kernels: ask" if several else f"Unknown view {view!r}"
+                f"View {view!r} has several kernels: ask"
+                if several
+                else f"Unknown view {shown(view)}"
             )
             names = ", ".join(map(repr, several or self.views_))
             raise DataError(
-                f"{what} for {names}." if several else f"{what}; this model has {names}."
+                f"{what} for {names}."
+                if several
+                else f"{what}; this model has {names}{nearest(view, self.views_) or '.'}"
             )
 
     def _given(self, data: Any) -> Prediction:
@@ -621,7 +649,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _predict(self, given: Prediction, view: str, return_std: bool) -> Any:
         fitted, samples = self.views_[view], given.samples
-        if not return_std:
+        if not flag("return_std", return_std):
             by_mean = fitted.layer.predicts_by_mean
             (values,) = given.of_view(view, fitted.layer.predict, by_mean=by_mean)
             return decoded(values, fitted, samples)
@@ -647,6 +675,7 @@ def load(path: str | PathLike[str]) -> FactorModel:
     >>> kofa.load(path)
     FactorModel(random_state=7)
     """
+    check_path(path)
     held = codec.read(path, "model")
     with naming(path):
         return _from_parts(held)
@@ -718,10 +747,24 @@ def _with_energies(
     }
 
 
+def _probabilities(quantiles: Any, view: str) -> Array:
+    try:
+        wanted = np.atleast_1d(np.asarray(quantiles, dtype=float))
+    except (TypeError, ValueError, OverflowError):  # words, or rows of different lengths
+        wanted = np.full(1, np.nan)
+    if wanted.ndim > 1 or not ((wanted > 0) & (wanted < 1)).all():
+        raise DataError(
+            f"View {view!r}: expected quantiles as a list of numbers between 0 and 1 "
+            f"but got {shown(quantiles)}."
+        )
+    return wanted
+
+
 def _generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(0 if random_state is None else random_state)
     except (TypeError, ValueError):
         raise DeclarationError(
-            f"Expected random_state to be a seed, a numpy Generator or None, got {random_state!r}."
+            f"Expected random_state to be a seed, a numpy Generator or None "
+            f"but got {shown(random_state)}."
         ) from None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from kofa.checks import is_among, shown
 from kofa.errors import DataError
 from kofa.kernels import KernelMap, kernel_name
 
@@ -65,11 +66,17 @@ def from_mudata(
     [3, 3]
     """
     modalities = _modalities(data)
+    if not (layers is None or isinstance(layers, Mapping)):
+        raise DataError(f"Expected layers as a dict of modality → layer but got {shown(layers)}.")
+    if not (views is None or (isinstance(views, Collection) and not isinstance(views, str))):
+        raise DataError(f"Expected views as a list of names but got {shown(views)}.")
     chosen = dict(layers or {})
     for name, layer in chosen.items():
         _check_layer(modalities, name, layer)
     found = {}
-    for name in modalities if views is None else views:
+    for name in modalities if views is None else list(views):
+        if not isinstance(name, str):
+            raise DataError(f"View {shown(name)}: {_what_there_is(data)}")
         found[name] = _table(data, f"{name}:{chosen[name]}" if name in chosen else name)
         if found[name] is None:
             raise DataError(f"View {name!r}: {_what_there_is(data)}")
@@ -117,10 +124,9 @@ def _check_layer(modalities: Mapping[str, Any], name: str, layer: str) -> None:
         raise DataError(
             f"Expected layers of modalities but got {name!r}; there is {_listed(modalities)}."
         )
-    if layer not in modalities[name].layers:
-        raise DataError(
-            f"View {name!r}: there is no layer {layer!r} but {_listed(_layers(modalities[name]))}."
-        )
+    if not is_among(layer, _layers(modalities[name])):
+        known = _listed(_layers(modalities[name]))
+        raise DataError(f"View {name!r}: there is no layer {shown(layer)} but {known}.")
 
 
 def _table(data: Any, place: str) -> Any:

@@ -24,7 +24,7 @@ from kofa.learning import Outputs
 from kofa.likelihoods import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray, centre
 from kofa.scaling import Scaling
-from kofa.tables import Samples, Table, align, check_observed, read_data
+from kofa.tables import Samples, Table, align, check_given, check_observed, read_data
 from kofa.views import View
 
 # With fewer landmarks, kernels are not centred by row: of R directions that costs one. With more it
@@ -51,6 +51,7 @@ class Study:
     @classmethod
     def read(cls, declared: Mapping[str, View], data: Any, outputs: Any) -> Study:
         """Read, check and align the data of a fit."""
+        check_given(data)
         views, sources = expand(declared)
         labels = [name for name, view in declared.items() if view.likelihood.reads_labels]
         given = read_data(data, declared, labels)
@@ -322,4 +323,60 @@ def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> N
         raise DataError(
             f"View {table.name!r}, {where}: the {kernel_name(kernel)} kernel cannot take missing "
             f"values; impute them first."
+        )
+
+
+# ---------------------------------------------------------------- slips
+
+
+def warn_of_slips(study: Study, declared: bool) -> None:
+    """Warn of tables that can be used but are hardly what was meant.
+
+    Zeros and ones are taken for a slip only where nobody declared what they are.
+    """
+    sources = {study.sources[name]: name for name in reversed(list(study.views))}
+    for source, name in sources.items():
+        table, view = replace(study.tables[name], name=source), study.views[name]
+        if table.classes is None and not isinstance(view.kernel, Precomputed):
+            _warn_of_constants(table, view.kernel is not None)
+            _warn_of_index(table)
+            if not declared:
+                _warn_of_zeros_and_ones(table)
+
+
+def _warn_of_constants(table: Table, kernelized: bool) -> None:
+    known, values = ~np.isnan(table.values), table.values
+    same = np.nanmin(values, axis=0) == np.nanmax(values, axis=0)
+    constant = np.flatnonzero(same & (known.sum(axis=0) > 1))
+    if not len(constant):
+        return
+    named = ", ".join(table.label(int(j)) for j in constant[:3])
+    more = f" and {len(constant) - 3} more" if len(constant) > 3 else ""
+    effect = "does not tell samples apart" if kernelized else "tells nothing, and predicts itself"
+    warn(
+        f"View {table.name!r}, {named}{more}: a column that has the same value in all samples "
+        f"{effect}; drop it."
+    )
+
+
+def _warn_of_index(table: Table) -> None:
+    """Warn of a column that counts the samples, as the index does after reset_index."""
+    numbers = np.arange(len(table.values), dtype=float)
+    counted = type(table.samples).__name__ == "RangeIndex" and len(numbers) > 2
+    plain = counted and table.samples[0] == 0
+    for j, column in enumerate(table.values.T if plain else ()):
+        if np.array_equal(column - column[0], numbers) and column[0] in (0, 1):
+            name = None if table.columns is None else table.columns[j]
+            warn(
+                f"View {table.name!r}, {table.label(j)} only counts the samples, as an index does "
+                f"that became a column: use .set_index({name!r}), or drop it."
+            )
+
+
+def _warn_of_zeros_and_ones(table: Table) -> None:
+    known = table.values[~np.isnan(table.values)]
+    if np.isin(known, (0.0, 1.0)).all() and 0 < known.sum() < known.size:
+        warn(
+            f"View {table.name!r} holds only zeros and ones and is taken as real numbers: declare "
+            f"it in views as kofa.Binary(), or as kofa.Real() if that is meant."
         )

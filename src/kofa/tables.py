@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numbers
 import sys
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from kofa.checks import shown
 from kofa.errors import DataError
 from kofa.linalg import Array, IntArray
 
@@ -72,6 +75,11 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
 
 def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     raw = _as_array(name, data, labels)
+    if raw.ndim == 0:
+        raise DataError(
+            f"View {name!r}: expected a table such as an array, a list of rows or a DataFrame "
+            f"but got {shown(data)}."
+        )
     if raw.ndim == 1:
         raw = raw[:, None]
     if raw.ndim != 2:
@@ -206,7 +214,8 @@ def _objects(values: Sequence[Any]) -> Any:
 
 def _as_array(name: str, data: Any, labels: bool) -> Any:
     if isinstance(data, np.ma.MaskedArray):
-        return np.ma.filled(data.astype(object if labels else float), np.nan)
+        plain = _is_numeric(data.dtype) and not labels
+        return np.ma.filled(data.astype(float if plain else object), np.nan)
     try:
         # A list of labels and None, or of words and numbers, must not become words.
         return np.asarray(data, dtype=object) if _is_list(data) and labels else np.asarray(data)
@@ -246,12 +255,12 @@ def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None)
         bad = _first_other_than_numbers(column)
         if bad is not None:
             raise DataError(
-                f"View {name!r}, {column_label(names, j)}: expected real numbers but got {bad!r}; "
-                f"encode or drop the column, or declare labels as kofa.Categorical()."
+                f"View {name!r}, {column_label(names, j)}: expected real numbers "
+                f"but got {shown(bad)}; {_cure(column, bad, names and names[j])}."
             )
         if _is_numeric(column.dtype):
             read.append(np.asarray(column, dtype=float))
-        elif hasattr(column, "to_numpy"):
+        elif hasattr(column, "to_numpy") and column.dtype != object:
             read.append(column.to_numpy(dtype=float, na_value=np.nan))
         else:
             read.append(np.array([np.nan if _is_missing(v) else v for v in column], dtype=float))
@@ -267,12 +276,36 @@ def _first_other_than_numbers(column: Any) -> Any:
     return bad.item() if isinstance(bad, np.generic) else bad
 
 
+def _cure(column: Any, bad: Any, name: Hashable) -> str:
+    """What to do about a column with something in it that is no number."""
+    if isinstance(bad, numbers.Real | Decimal):
+        return "replace it, or mark it as missing with NaN"
+    values = [v for v in column if not _is_missing(v)]
+    words = len(values) > 2 and all(isinstance(v, str) for v in values)
+    if words and len(set(values)) == len(values):  # as after reset_index, or of a file
+        index = f".set_index({name!r})" if name is not None else "the index of a DataFrame"
+        return f"all its values differ, as names of samples do: make it the index by {index}"
+    return "encode or drop the column, or declare labels as kofa.Categorical()"
+
+
 def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # an array, or a signalling NaN of Decimal
+        return False
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating | np.bool_)
+    """Whether a value is a real number that a float can be made of, if need be an infinite one."""
+    if not isinstance(value, numbers.Real | Decimal | np.bool_):
+        return False
+    try:
+        float(value)
+    except (ValueError, OverflowError):  # a signalling NaN; an integer beyond all floats
+        return False
+    return True
 
 
 def _check_finite(table: Table) -> None:
@@ -339,6 +372,16 @@ def read_data(
     }
 
 
+def check_given(data: Any) -> None:
+    """Raise for a view of a fit that is None: nobody can tell whether it was forgotten."""
+    for name, table in data.items() if isinstance(data, Mapping) else ():
+        if table is None:
+            raise DataError(
+                f"View {name!r}: expected a table but got None; pass its data, or leave the view "
+                f"out of the data and of the declared views."
+            )
+
+
 def align(tables: Mapping[str, Table]) -> Samples:
     """Match rows by sample name where all tables have names, by position where none has.
 
@@ -365,8 +408,26 @@ def _check_overlap(tables: Mapping[str, Table]) -> None:
             example = next((index[0] for index in others if len(index)), None)
             raise DataError(
                 f"View {name!r} shares no sample with the other views: its index has names such as "
-                f"{table.samples[0]!r}, theirs such as {example!r}."
+                f"{table.samples[0]!r}, theirs such as {example!r}{_transposed(name, tables)}."
             )
+
+
+def _transposed(name: str, tables: Mapping[str, Table]) -> str:
+    """The end of a sentence, where columns of one table are what is sought in its rows."""
+    mine = tables[name]
+    for other, table in tables.items():
+        if other == name or mine.columns is None or table.columns is None:
+            continue
+        if table.samples.isin(list(mine.columns)).any():
+            return f". Columns of {name!r} are samples of {other!r}: transposed? Pass its .T"
+        if mine.samples.isin(list(table.columns)).any():
+            return f". Columns of {other!r} are samples of {name!r}: transposed? Pass its .T"
+        if set(mine.columns) & set(table.columns):
+            return (
+                f". They share columns instead, such as those of {other!r}: transposed? Rows are "
+                f"samples; pass the .T of each table"
+            )
+    return ""
 
 
 def _check_lengths(tables: Mapping[str, Table], same: bool) -> None:
@@ -381,10 +442,22 @@ def _check_lengths(tables: Mapping[str, Table], same: bool) -> None:
             "DataFrames with an index in every view to match samples by name."
         )
     raise DataError(
-        f"Expected the same samples in each view but the numbers of rows are {counts}. Views "
-        f"without sample names are matched by position: pass DataFrames with an index in every "
-        f"view to match samples by name."
+        f"Expected the same samples in each view but the numbers of rows are {counts}"
+        f"{_turned(tables)}. Views without sample names are matched by position: pass DataFrames "
+        f"with an index in every view to match samples by name."
     )
+
+
+def _turned(tables: Mapping[str, Table]) -> str:
+    """The end of a sentence, where a table has as many columns as the others have rows."""
+    for name, table in tables.items():
+        others = {len(t.values) for other, t in tables.items() if other != name}
+        if others == {table.values.shape[1]} and len(table.values) not in others:
+            return (
+                f", and {name!r} has as many columns as the others have rows: transposed? Rows are "
+                f"samples; pass its .T"
+            )
+    return ""
 
 
 # ---------------------------------------------------------------- back to the user
@@ -487,7 +560,7 @@ def _typed(values: Any, dtype: Any) -> Any:
             return values  # holes that stay, or fills between whole numbers
     try:
         return values.astype(dtype)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return values
 
 

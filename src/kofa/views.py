@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from kofa.checks import is_among, is_number, is_whole, nearest, shown
 from kofa.errors import DeclarationError
+from kofa.kernels import is_kernel_name
 from kofa.landmarks import Choice
 from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, LogNormal, Multinomial, Poisson
 
@@ -41,18 +43,19 @@ class View:
 
     def check(self, name: str) -> None:
         """Raise if a parameter means nothing."""
-        if self.noise not in ("auto", "view", "column"):
+        if not is_among(self.noise, get_args(Noise)):
             raise DeclarationError(
-                f"View {name!r}: expected noise 'auto', 'view' or 'column' but got {self.noise!r}."
+                f"View {name!r}: expected noise 'auto', 'view' or 'column' "
+                f"but got {shown(self.noise)}."
             )
         if not isinstance(self.scale, bool | np.bool_):
             raise DeclarationError(
-                f"View {name!r}: expected scale True or False but got {self.scale!r}."
+                f"View {name!r}: expected scale True or False but got {shown(self.scale)}."
             )
         ard = isinstance(self.sparse, str) and self.sparse == "ard"
         if not (isinstance(self.sparse, bool | np.bool_) or ard):
             raise DeclarationError(
-                f"View {name!r}: expected sparse True, False or 'ard' but got {self.sparse!r}."
+                f"View {name!r}: expected sparse True, False or 'ard' but got {shown(self.sparse)}."
             )
         if ard and self.kernel is None:
             raise DeclarationError(
@@ -62,29 +65,25 @@ class View:
         self._check_landmarks(name)
 
     def _check_landmarks(self, name: str) -> None:
-        named = isinstance(self.landmarks, str) and self.landmarks in ("auto", "all")
-        if not (named or _is_whole(self.landmarks, 2)):
+        if not (is_among(self.landmarks, ("auto", "all")) or is_whole(self.landmarks, 2)):
             raise DeclarationError(
                 f"View {name!r}: expected landmarks 'auto', 'all' or a number of at least 2 "
-                f"but got {self.landmarks!r}."
+                f"but got {shown(self.landmarks)}."
             )
-        if self.landmarks_by not in get_args(Choice):
+        if not is_among(self.landmarks_by, get_args(Choice)):
             raise DeclarationError(
                 f"View {name!r}: expected landmarks_by {' or '.join(map(repr, get_args(Choice)))} "
-                f"but got {self.landmarks_by!r}."
+                f"but got {shown(self.landmarks_by)}{nearest(self.landmarks_by, get_args(Choice))}."
             )
-        if not (self.max_landmarks is None or _is_whole(self.max_landmarks, 2)):
+        if not (self.max_landmarks is None or is_whole(self.max_landmarks, 2)):
             raise DeclarationError(
                 f"View {name!r}: expected max_landmarks None or a number of at least 2 "
-                f"but got {self.max_landmarks!r}."
+                f"but got {shown(self.max_landmarks)}."
             )
-        number = isinstance(self.share, int | float | np.number) and not isinstance(
-            self.share, bool
-        )
-        if not (self.share is None or (number and 0.0 < self.share <= 1.0)):
+        if not (self.share is None or (is_number(self.share) and 0.0 < self.share <= 1.0)):
             raise DeclarationError(
                 f"View {name!r}: expected share None, or above 0 and at most 1, "
-                f"but got {self.share!r}."
+                f"but got {shown(self.share)}."
             )
         capped = [o for o in ("max_landmarks", "share") if getattr(self, o) is not None]
         if capped and not self.chooses_landmarks:
@@ -92,11 +91,6 @@ class View:
                 f"View {name!r}: {capped[0]} is a cap on relevance vectors, which a view has with "
                 f"a kernel and sparse=True; landmarks= sets the number without a choice."
             )
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and int(value) >= least
 
 
 @dataclass(frozen=True)
@@ -281,11 +275,26 @@ class Count(View):
     share: float | None = None
 
 
+# The kinds by what other tools call them or their distributions.
+DISTRIBUTIONS = {
+    "gaussian": "Real",
+    "normal": "Real",
+    "continuous": "Real",
+    "numeric": "Real",
+    "lognormal": "Positive",
+    "bernoulli": "Binary",
+    "boolean": "Binary",
+    "poisson": "Count",
+    "multinomial": "Categorical",
+    "nominal": "Categorical",
+}
+_KINDS = ("Real", "Positive", "Binary", "Categorical", "Count")
+
+
 def check_views(views: Any, data: Any) -> dict[str, View]:
     """The declared views, or a `Real` for each table where nothing was declared."""
     if views is None:
-        tables = data if isinstance(data, Mapping) else {}
-        return {name: Real() for name, table in tables.items() if table is not None}
+        return {name: Real() for name in data} if isinstance(data, Mapping) else {}
     if not isinstance(views, Mapping):
         raise DeclarationError(
             f"Expected views as a dict of name → view but got {type(views).__name__}."
@@ -294,24 +303,49 @@ def check_views(views: Any, data: Any) -> dict[str, View]:
         raise DeclarationError("Expected at least one view but got an empty dict.")
     for name, view in views.items():
         if not isinstance(view, View):
-            called = isinstance(view, type) and issubclass(view, View)
-            cure = f": write {view.__name__}()" if called else ""
             raise DeclarationError(
-                f"View {name!r}: expected a view such as kofa.Real() but got {view!r}{cure}."
+                f"View {name!r}: expected a view such as kofa.Real() but got {shown(view)}"
+                f"{_cure(view)}."
             )
         view.check(name)
     return dict(views)
 
 
+def _cure(given: Any) -> str:
+    """What to write instead of something that is no view."""
+    if isinstance(given, type) and issubclass(given, View):
+        return f": write {given.__name__}()"
+    if given is None:
+        return ": write kofa.Real(), or leave the view out"
+    if not isinstance(given, str):
+        return ""
+    word = given.lower().replace("-", "").replace("_", "").rstrip("s")
+    by_name = {kind.lower(): kind for kind in _KINDS} | DISTRIBUTIONS
+    if word in by_name:
+        return f": write kofa.{by_name[word]}()"
+    if is_kernel_name(given.lower()):
+        return f": write kofa.Real(kernel={given.lower()!r})"
+    return nearest(word, by_name).rstrip("?")
+
+
 def check_outputs(outputs: Any, views: Mapping[str, View]) -> None:
     """Raise unless the outputs are some, but not all, of the views."""
+    if outputs is None:
+        return
     if isinstance(outputs, str):
         raise DeclarationError(f"Expected outputs as a list: write [{outputs!r}].")
-    names = [] if outputs is None else list(outputs)
-    unknown = [name for name in names if name not in views]
-    if unknown:
+    try:
+        names = list(outputs) if isinstance(outputs, Collection) else None
+    except TypeError:  # an array without dimensions
+        names = None
+    if names is None:
         raise DeclarationError(
-            f"Unknown output {unknown[0]!r}; the views are {', '.join(map(repr, views))}."
+            f"Expected outputs as a list of names of views, or None, but got {shown(outputs)}."
         )
+    known = ", ".join(map(repr, views))
+    for name in names:
+        if not is_among(name, views):
+            hint = nearest(name, views) if isinstance(name, str) else ""
+            raise DeclarationError(f"Unknown output {shown(name)}; the views are {known}{hint}.")
     if views and len(set(names)) == len(views):
         raise DeclarationError("Expected at least one view that is not an output.")

@@ -16,7 +16,7 @@ from kofa.cli import UsageError
 from kofa.errors import DeclarationError, FileError
 from kofa.files import Reading, listed, nearest, read_file
 from kofa.model import FactorModel
-from kofa.views import Binary, Categorical, Count, Positive, Real, View
+from kofa.views import DISTRIBUTIONS, Binary, Categorical, Count, Positive, Real, View
 
 KINDS: dict[str, type[View]] = {
     "real": Real,
@@ -38,16 +38,6 @@ _NOT_IN_A_FILE = ("self", "views", "callback", "progress", "checkpoint", "checkp
 MODEL_KEYS = [k for k in inspect.signature(FactorModel).parameters if k not in _NOT_IN_A_FILE]
 _MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _IN_CELLS = {"sep": '"\r\n+-', "decimal": '"\r\n+- \t'}  # beside letters and digits
-# Kinds by the names of their distributions, as other tools call them.
-_DISTRIBUTIONS = {
-    "gaussian": "real",
-    "normal": "real",
-    "continuous": "real",
-    "lognormal": "positive",
-    "bernoulli": "binary",
-    "poisson": "count",
-    "multinomial": "categorical",
-}
 _PART_KEYS = {".npz": "array", ".h5mu": "modality", ".h5ad": "layer"}
 
 
@@ -207,9 +197,9 @@ def _view(document: Document, name: str, shared: Mapping[str, Any]) -> tuple[Vie
 
 def _kind_cure(word: object) -> str:
     """What may have been meant by a kind that there is not."""
-    meant = _DISTRIBUTIONS.get(str(word).lower())
+    meant = DISTRIBUTIONS.get(str(word).lower())
     if meant is not None:
-        return f"; did you mean {meant!r}?"
+        return f"; did you mean {meant.lower()!r}?"
     return nearest(word, KINDS) or f"; expected {listed(KINDS)}"
 
 

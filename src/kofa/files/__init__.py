@@ -1,6 +1,7 @@
 """Tables in files: CSV, TSV, Parquet, npz, h5ad and h5mu in; CSV, TSV and Parquet out."""
 
-from kofa.files.options import Reading, Values, listed, nearest, visible
+from kofa.checks import nearest
+from kofa.files.options import Reading, Values, listed, visible
 from kofa.files.reading import SUFFIXES, check_exists, damage_in_words, file_kind, read_file
 from kofa.files.writing import (
     check_folder,

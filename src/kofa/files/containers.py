@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from kofa.checks import nearest
 from kofa.errors import FileError
-from kofa.files.options import Reading, index_name, listed, nearest, select
+from kofa.files.options import Reading, index_name, listed, select
 
 
 def read_parquet(path: Path, reading: Reading) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kofa.checks import nearest
 from kofa.errors import FileError
 
 Values = Literal["numbers", "labels", "words"]
@@ -24,7 +24,6 @@ MARKS = (
 # What a terminal obeys instead of showing: control characters, and those that turn the direction
 # of text. Halves of surrogate pairs stand for bytes of file names that are not UTF-8.
 _HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
-_LONGEST_WORD = 200  # characters; comparing longer ones takes too long
 
 
 @dataclass(frozen=True)
@@ -72,19 +71,6 @@ class Reading:
     def marks(self) -> list[str]:
         """All that stands for a missing value."""
         return [*MARKS, *map(str, self.missing)]
-
-
-def nearest(word: object, known: Iterable[object]) -> str:
-    """The end of a sentence that offers the known word most like a wrong one, if any is.
-
-    >>> nearest("kernal", ["kernel", "kind"])
-    "; did you mean 'kernel'?"
-    >>> nearest("colour", ["kernel", "kind"])
-    ''
-    """
-    short = [str(one) for one in (word, *known) if len(str(one)) <= _LONGEST_WORD]
-    found = difflib.get_close_matches(str(word), short[1:], n=1) if str(word) in short[:1] else []
-    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from kofa.checks import nearest
 from kofa.errors import FileError
 from kofa.files.containers import read_annotated, read_npz, read_parquet
-from kofa.files.options import Reading, nearest, repeated, same_ids, select
+from kofa.files.options import Reading, repeated, same_ids, select
 from kofa.files.text import read_text
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")

@@ -12,8 +12,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from kofa.checks import nearest
 from kofa.errors import FileError
-from kofa.files.options import nearest, visible
+from kofa.files.options import visible
 from kofa.replacing import replacing
 
 FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
