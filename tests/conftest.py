@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,14 @@ def toy_sets(monkeypatch):
         return datasets.Dataset(name, "toy", extras=arrays, **known)
 
     monkeypatch.setattr("kofa.datasets.load", load)
+
+
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as in a terminal: what runs in the background ignores it, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

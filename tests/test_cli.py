@@ -494,6 +494,7 @@ def test_without_typer_it_says_what_to_install():
 LONG = ["fit", "-v", "rna=rna.csv", "-v", "protein=protein.csv", "--tol", "0", "--max-iter", "300"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_leaves_a_checkpoint_and_resume_goes_on(folder):
     if os.name == "nt":
         pytest.skip("no SIGINT for one process")

@@ -417,6 +417,7 @@ def test_no_folder_is_left_of_experiments_without_data(folder, monkeypatch):
 
 
 @POSIX
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(
     ("command", "made"),
     [
@@ -445,6 +446,21 @@ def test_ctrl_c_waits_for_what_is_being_written_and_twice_leaves_no_pieces(
     assert set(names()) == {*before, made}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert model.exists()
+
+
+@POSIX
+@pytest.mark.usefixtures("ctrl_c", "model")
+def test_ctrl_c_is_ignored_in_the_background(monkeypatch):
+    write = pd.DataFrame.to_csv
+
+    def pressed(frame, *args, **kwargs):
+        signal.raise_signal(signal.SIGINT)
+        return write(frame, *args, **kwargs)
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", pressed)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    run("transform model.kofa -v rna=rna.csv -o out.csv")
+    assert "out.csv" in names()
 
 
 # ---------------------------------------------------------------- predict

@@ -50,7 +50,8 @@ def until_written(what: object) -> Iterator[None]:
         pressed = True
         signal.signal(signal.SIGINT, before)
 
-    if threading.current_thread() is not threading.main_thread():
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background
         yield
         return
     before = signal.signal(signal.SIGINT, wait)
