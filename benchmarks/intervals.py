@@ -165,10 +165,47 @@ def rows() -> dict[str, Benchmark]:
                     found[f"intervals-{name}-{end}"] = partial(
                         coverage, what, measure, design, mark
                     )
-    what = f"of a square at {', '.join(f'{d:g}' for d in DISTANCES)} sd"
-    outside = Design("rbf", True, 200, square)
-    found["intervals-square"] = partial(coverage, what, by_distance, outside, None)
+    return found | outside()
+
+
+def outside() -> dict[str, Benchmark]:
+    """What no interval can know: these rows inform."""
+    away = f"{', '.join(f'{d:g}' for d in DISTANCES)} sd"
+    functions = {"square": square, "line": linear}
+    found: dict[str, Benchmark] = {
+        f"intervals-{name}": partial(
+            coverage, f"of a {name} at {away}", by_distance, Design("rbf", True, 200, f), None
+        )
+        for name, f in functions.items()
+    }
+    for n in (20, 200):
+        found[f"intervals-primal-{n}"] = partial(primal, n, away)
     return found
+
+
+def primal(n: int, away: str) -> Result:
+    """Views without a kernel, the samples far out in their factors."""
+    shares = np.mean([by_distance_in_factors(n, seed) for seed in SEEDS], axis=0)
+    title = f"coverage of 90 % intervals at {away} in the factors, no kernel, N = {n}"
+    return Result(title, None, None, ", ".join(f"{share:.3f}" for share in shares))
+
+
+def by_distance_in_factors(n: int, seed: int) -> list[float]:
+    rng = np.random.default_rng(seed)
+    W, B = rng.standard_normal((3, 8)), rng.standard_normal((3, OUTPUTS)) / np.sqrt(3.0)
+
+    def draw(Z: Array) -> tuple[Array, Array]:
+        x = Z @ W + 0.5 * rng.standard_normal((len(Z), 8))
+        return x, Z @ B + NOISE * rng.standard_normal((len(Z), OUTPUTS))
+
+    x, y = draw(rng.standard_normal((n, 3)))
+    model = FactorModel().fit({"x": x, "y": y})
+    covered = []
+    for distance in DISTANCES:
+        x, y = draw(far(rng, rng.standard_normal((N_TEST, 3)), distance))
+        low, high = model.predict_quantiles({"x": x}, "y", [0.05, 0.95])
+        covered.append(float(np.mean((low <= y) & (y <= high))))
+    return covered
 
 
 BENCHMARKS: dict[str, Benchmark] = rows()
