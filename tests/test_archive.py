@@ -76,6 +76,17 @@ def test_equal_contents_are_equal_bytes(path, tmp_path):
     assert path.read_bytes() == (tmp_path / "again").read_bytes()
 
 
+@pytest.mark.parametrize("start", [2**64 - 1, 2**63, 2**61])
+def test_members_that_are_nowhere_are_refused(start, path, monkeypatch):
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)  # so that 64 bits say where they are
+    archive.write(path, MANIFEST, ARRAYS)
+    data = path.read_bytes()
+    end = data.index(b"PK\6\6")
+    path.write_bytes(data[: end - 8] + start.to_bytes(8, "little") + data[end:])
+    with pytest.raises(kofa.FileError, match="tampered with"):
+        archive.read(path)
+
+
 @pytest.mark.parametrize(
     ("name", "array"),
     [

@@ -92,7 +92,7 @@ def _end(file: IO[bytes]) -> tuple[int, int, int]:
 
 
 def _unpacked(form: struct.Struct, file: IO[bytes], at: int) -> tuple[Any, ...]:
-    require(at >= 0, "its end is missing")
+    require(0 <= at < 2**62, "it points to where nothing can be")
     file.seek(at)
     data = file.read(form.size)
     require(len(data) == form.size, "its end is missing")
