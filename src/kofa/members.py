@@ -71,6 +71,7 @@ def directory(file: IO[bytes], counted: Callable[[int], None]) -> tuple[list[Mem
     data, at, members = file.read(size), 0, []
     for _ in range(n):
         member, at = _entry(data, at)
+        require(member.start < start, f"its member {member.shown} is not where it should be")
         members.append(member)
     require(at == len(data) == size, "its directory is not whole")
     return members, start
@@ -92,7 +93,7 @@ def _end(file: IO[bytes]) -> tuple[int, int, int]:
 
 
 def _unpacked(form: struct.Struct, file: IO[bytes], at: int) -> tuple[Any, ...]:
-    require(0 <= at < 2**62, "it points to where nothing can be")
+    require(at >= 0, "its end is missing")
     file.seek(at)
     data = file.read(form.size)
     require(len(data) == form.size, "its end is missing")
