@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import kofa
-from kofa.inspection import selected
+from kofa.inspection import _in_output, selected
 
 SAMPLES = [f"s{i}" for i in range(80)]
 NAMES = [f"g{j}" for j in range(6)]
@@ -216,3 +217,10 @@ def test_all_features_constant(rng):
     np.testing.assert_allclose(
         model.predict({"x": np.ones((5, 3))}, "y"), y.mean(), atol=0.05 * y.std()
     )
+
+
+def test_kernels_that_say_nothing_have_no_share():
+    """Whatever the weights of the output are."""
+    views = {name: SimpleNamespace(energy=np.zeros((1, 2))) for name in "ab"}
+    posterior = SimpleNamespace(weights=SimpleNamespace(mean=np.full((3, 2), 1e3)))
+    assert _in_output(views, posterior) == {"a": [0.0], "b": [0.0]}

@@ -404,6 +404,20 @@ def test_mixed_prediction_of_a_row_does_not_depend_on_its_batch(rng, options):
             np.testing.assert_allclose(alone[0], together[i], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e6, 1e10])
+def test_large_counts_alone_are_those_in_their_batch(rng, size):
+    """Large counts know one direction of z to many digits; the others are not to lose theirs."""
+    z = rng.normal(size=(60, 2))
+    counts = rng.poisson(size * np.logaddexp(0, z @ rng.normal(size=(2, 2)))).astype(float)
+    x = np.tanh(z @ rng.normal(size=(2, 4))) + 0.1 * rng.normal(size=(60, 4))
+    views = {"count": kofa.Count(), "x": kofa.Real(kernel="rbf")}
+    model = fit(views, {"count": counts, "x": x}, max_iter=10)
+    new = counts[:8] * np.array([1, 1, 1, 1, 2, 10, 100, 0])[:, None]
+    together = model.transform({"count": new})
+    alone = [model.transform({"count": row[None]}) for row in new]
+    np.testing.assert_allclose(np.concatenate(alone), together, atol=1e-12)
+
+
 @every_mix
 def test_fit_transform_of_mixed_kinds_is_fit_then_transform(rng, options):
     data = with_holes(mixed(rng), rng)

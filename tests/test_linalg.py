@@ -139,3 +139,14 @@ def test_threads_come_back_after_fits_at_once(rng):
         list(pool.map(fit, range(3)))
     assert seen == [{1}] * 3
     assert blas_threads() == {2}
+
+
+def test_inverse_keeps_the_digits_of_weak_directions():
+    """Of a matrix with a condition of 1e14, all but diagonal."""
+    scale = np.array([1e7, 1.0, 1e-7, 1e3])
+    plain = np.eye(4) + 0.1 * np.ones((4, 4))
+    inverse, logdet = inverse_and_logdet((scale[:, None] * plain * scale)[None])
+    exact = np.linalg.inv(plain) / scale[:, None] / scale
+    np.testing.assert_allclose(inverse[0], exact, rtol=1e-13)
+    expected = np.linalg.slogdet(plain)[1] + 2 * np.log(scale).sum()
+    np.testing.assert_allclose(logdet, expected, rtol=1e-13)

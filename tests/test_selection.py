@@ -409,3 +409,11 @@ def test_precomputed_kernel(rng):
     assert kept <= 40
     residual = y - model.predict({"x": K}, "y")
     assert residual.var() < 0.1 * y.var()
+
+
+def test_kernel_that_is_zero_keeps_one_landmark_for_the_form(rng):
+    candidates = Candidates(np.zeros((N, 5)), np.arange(5), 5)
+    (selection,) = by_evidence([candidates], rng.normal(size=(N, 3)), NOISE, NOISES)
+    assert not selection.pays
+    assert (selection.order >= 0).sum() == 1
+    np.testing.assert_array_equal(selection.relevance, 0.0)

@@ -162,5 +162,6 @@ def _in_output(inputs: Mapping[str, FittedView], posterior: ViewPosterior) -> di
     total = np.maximum(
         sum(view.energy.sum(axis=0) for view in inputs.values()), np.finfo(float).tiny
     )
-    signal = (posterior.weights.mean**2).sum(axis=0) / total
-    return {name: np.asarray(view.energy @ signal) for name, view in inputs.items()}
+    signal = (posterior.weights.mean**2).sum(axis=0)
+    # Shares first: all there is may be next to nothing.
+    return {name: np.asarray((view.energy / total) @ signal) for name, view in inputs.items()}

@@ -100,10 +100,16 @@ def unpack(packed: Array, k: int) -> Array:
 
 
 def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:
-    """Inverse and log-determinant of a batch (n, K, K) of positive definite matrices."""
-    factor = np.linalg.cholesky(matrices)
-    logdet = 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
-    inverse = np.linalg.inv(matrices)
+    """Inverse and log-determinant of a batch (n, K, K) of positive definite matrices.
+
+    Their diagonals are brought to one before, so that weak directions keep their digits beside
+    strong ones.
+    """
+    root = 1.0 / np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
+    both = root[..., :, None] * root[..., None, :]
+    factor = np.linalg.cholesky(both * matrices)
+    logdet = 2.0 * (np.log(np.diagonal(factor, axis1=-2, axis2=-1)) - np.log(root)).sum(-1)
+    inverse = both * np.linalg.inv(both * matrices)
     return 0.5 * (inverse + inverse.swapaxes(-1, -2)), logdet
 
 

@@ -115,7 +115,8 @@ class Pool:
 
     def take(self, u: int) -> Array:
         """Choose u; the direction l that it adds, centred."""
-        direction = self.E[:, u] / np.sqrt(self.own[u])
+        alive = self.own[u] > self.least[u]  # of a kernel that is zero, one is kept for the form
+        direction = self.E[:, u] / np.sqrt(self.own[u]) if alive else np.zeros(len(self.E))
         a = direction[self.rows]
         self.E -= np.outer(direction, a)
         self.chosen.append(u)

@@ -24,7 +24,10 @@ from kofa.observations import Observations, Rows
 from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
 
 _AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
-_MOST_ROUNDS = 2000  # of a row that is projected by itself
+_MOST_ROUNDS = 200  # of a row that is projected by itself
+_TRUST = 3.0  # times one and the size of η, the most that a step may change it
+_OVERSHOOT = 0.1  # beyond the top of a line, relative to the slope where it begins
+_DIFFERENCE = 1e-5  # between slopes of which curvatures are made
 _ROUNDING = 1e-6
 _LEAST_RHO = 0.01
 _LEAST_BLUR = 1e-6
@@ -52,17 +55,23 @@ class Evidence:
         return int(self.offset.shape[1])
 
 
-def evidence(state: State, columns: tuple[Groups, ...]) -> Evidence:
-    """Collect τ_d⟨w_d⟩, G_d and the bias for the column groups of some rows."""
+def evidence(
+    state: State, columns: tuple[Groups, ...], aside: tuple[bool, ...] | None = None
+) -> Evidence:
+    """Collect τ_d⟨w_d⟩, G_d and the bias for the column groups of some rows.
+
+    Of views that are put `aside` only what the covariances of their weights say.
+    """
     loadings, metric, precision, offset = [], [], [], []
-    for view, groups in zip(state, columns, strict=True):
+    for view, groups, bare in zip(state, columns, aside or (False,) * len(state), strict=True):
         q, tau = view.weights, view.precision
-        loading = tau[:, None] * q.mean
-        of_mean, of_spread = groups.gram(q.mean, tau), q.covariances(tau, groups)
+        mean = 0.0 * q.mean if bare else q.mean
+        loading = tau[:, None] * mean
+        of_mean, of_spread = groups.gram(mean, tau), q.covariances(tau, groups)
         G = of_mean + of_spread
         # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
         shared = q.columns.size == 1
-        pull = G @ q.z_mean[0] if shared else groups.sum(_column_pull(q, tau))
+        pull = G @ q.z_mean[0] if shared else groups.sum(_column_pull(q, mean, tau))
         loadings.append(loading)
         metric.append(pack(G))
         precision.append(pack(view.rho * of_mean + of_spread))
@@ -76,13 +85,13 @@ def evidence(state: State, columns: tuple[Groups, ...]) -> Evidence:
     )
 
 
-def _column_pull(q: Weights, tau: Array) -> Array:
+def _column_pull(q: Weights, mean: Array, tau: Array) -> Array:
     """G_d z̄_d for every column: (D, K)."""
     z_mean = q.z_mean[q.columns.label]
     along = q.scales * q.columns.matmul(z_mean, q.basis)
     covariance = q.columns.matmul(along, q.basis.swapaxes(-1, -2))
-    mean = q.mean * (q.mean * z_mean).sum(1, keepdims=True)
-    pull: Array = tau[:, None] * (mean + covariance)
+    of_mean = mean * (mean * z_mean).sum(1, keepdims=True)
+    pull: Array = tau[:, None] * (of_mean + covariance)
     return pull
 
 
@@ -122,11 +131,6 @@ def augment(rows: Rows, state: State, Z: Array) -> Rows:
 
 def local_step(rows: Rows, e: Evidence) -> Latent:
     """q(z_n) of every row given its pseudo-observations, in closed form."""
-    return _local_step(rows, e)[0]
-
-
-def _local_step(rows: Rows, e: Evidence) -> tuple[Latent, Array]:
-    """q(z_n), and the inverse metric of each pattern."""
     k, observed = e.n_factors, rows.patterns.astype(float)
     # (I + Σ_{d observed} G_d)^-1, once per pattern; its offset in the same product
     total = observed @ np.concatenate([e.metric, e.offset], axis=1)
@@ -137,7 +141,7 @@ def _local_step(rows: Rows, e: Evidence) -> tuple[Latent, Array]:
     mean, covariance = rows.labels.matmul(h, inverse), inverse
     if e.precision is not None:
         covariance, logdet = inverse_and_logdet(np.eye(k) + unpack(observed @ e.precision, k))
-    return Latent(mean, covariance, -logdet, rows.labels), inverse
+    return Latent(mean, covariance, -logdet, rows.labels)
 
 
 def _pull(rows: Rows, e: Evidence, augmented: bool) -> Array:
@@ -150,41 +154,108 @@ def _pull(rows: Rows, e: Evidence, augmented: bool) -> Array:
 
 
 def settle(rows: Rows, state: State, e: Evidence, within: float = 1e-9) -> Latent:
-    """q(z_n) of every row by itself: pseudo-observations and local step until both stand still.
+    """q(z_n) of every row by itself: where pseudo-observations and local step agree.
 
-    Each round is a step of steepest ascent in the metric of the evidence, so that Nesterov's
-    momentum applies (restarted where it points backwards). Rows stop one by one, when a step is
-    `within` so much of the factors' prior spread: none depends on the others in its batch.
+    There the gradient of a concave function of z_n is zero, so that Newton's method finds it. Steps
+    are cut where curvatures cannot be trusted any more, and halved until they end before the top of
+    the line that they follow, or just behind it. Rows stop one by one, with a step `within` so much
+    of the factors' prior spread: none depends on the others in its batch.
     """
-    q, inverse = _local_step(augment(rows, state, np.zeros((rows.n_samples, e.n_factors))), e)
+    q = local_step(augment(rows, state, np.zeros((rows.n_samples, e.n_factors))), e)
     if not rows.augmented:
         return q
-    constant = _local_step(_without_values(rows), e)[0].mean
-    z, ahead = q.mean, q.mean
-    age, active = np.zeros(rows.n_samples), np.ones(rows.n_samples, dtype=bool)
+    local = _Local.of(rows, state, e)
+    z, gradient = q.mean, local.gradient(q.mean)
+    step, share = np.zeros_like(z), np.ones(len(z))
+    active = fresh = np.ones(len(z), dtype=bool)
     for _ in range(_MOST_ROUNDS):
-        pull = _pull(augment(rows, state, ahead), e, augmented=True)
-        found = constant + rows.labels.matmul(pull, inverse)
-        found[~active] = z[~active]
-        backwards = ((ahead - found) * (found - z)).sum(axis=1) > 0
-        age = np.where(backwards, 0.0, age + 1.0)
+        local.put_newton_steps(step, np.flatnonzero(fresh), z, gradient)
+        share = np.where(fresh, local.longest(step, z), share)
+        trial = z + share[:, None] * step
+        found = local.gradient(trial)
         # Of factors far out the last digits are rounding.
-        size = np.maximum(1.0, _ROUNDING * np.abs(found).max(axis=1))
-        active &= np.abs(found - ahead).max(axis=1) > within * size
-        ahead = found + (age / (age + 3.0) * active)[:, None] * (found - z)
-        z = found
+        enough = within * np.maximum(1.0, _ROUNDING * np.abs(trial).max(axis=1))
+        last = share * np.abs(step).max(axis=1) <= enough
+        rises, rose = ((step * slope).sum(axis=1) for slope in (found, gradient))
+        good = rises >= -_OVERSHOOT * rose
+        taken = active & (good | last)
+        z, gradient = (np.where(taken[:, None], a, b) for a, b in ((trial, z), (found, gradient)))
+        share = 0.5 * share
+        active = active & ~last
+        fresh = taken & active
         if not active.any():
             break
     return replace(q, mean=z)
 
 
-def _without_values(rows: Rows) -> Rows:
-    """The same rows with the pseudo-observations at zero."""
-    views = [
-        replace(view, values=np.zeros_like(view.values)) if view.augmented else view
-        for view in rows.views
-    ]
-    return replace(rows, views=tuple(views))
+@dataclass(frozen=True, eq=False)
+class _Local:
+    """Σ g(t, ⟨η⟩) − ½ zᵀ P z + zᵀ h of some rows, which each z_n maximises by itself.
+
+    P and h hold all but the log-likelihoods of the views that are not Gaussian, and of these what
+    the covariances of their weights add. Nothing is added here only to be taken away again: far
+    out, or of large counts, hardly a digit would be left.
+    """
+
+    rows: Rows
+    state: State
+    P: Array  # (patterns, K, K)
+    h: Array  # (N, K)
+
+    @classmethod
+    def of(cls, rows: Rows, state: State, e: Evidence) -> _Local:
+        k, observed = e.n_factors, rows.patterns.astype(float)
+        aside = tuple(view.augmented for view in rows.views)
+        rest = evidence(state, tuple(view.columns for view in rows.views), aside)
+        h = (observed @ rest.offset)[rows.labels.label] + _pull(rows, e, augmented=False)
+        return cls(rows, state, np.eye(k) + unpack(observed @ rest.metric, k), h)
+
+    @property
+    def views(self) -> list[tuple[Observations, ViewPosterior]]:
+        pairs = zip(self.rows.views, self.state, strict=True)
+        return [(data, view) for data, view in pairs if data.augmented]
+
+    def gradient(self, Z: Array) -> Array:
+        slopes = [
+            data.tangent(view.weights.predict(Z))[1] @ view.weights.mean
+            for data, view in self.views
+        ]
+        return np.asarray(self.h - self.rows.labels.matmul(Z, self.P) + np.sum(slopes, axis=0))
+
+    def longest(self, step: Array, Z: Array) -> Array:
+        """The share of each step that changes no η by more than a few times its size."""
+        shares = [np.ones(len(Z))]
+        for data, view in self.views:
+            room = _TRUST * (1.0 + np.abs(view.weights.predict(Z)))
+            change = np.where(data.mask, np.abs(step @ view.weights.mean.T), 0.0)
+            shares.append(1.0 / np.maximum(1.0, (change / room).max(axis=1)))
+        return np.asarray(np.min(shares, axis=0))
+
+    def put_newton_steps(self, step: Array, which: IntArray, Z: Array, gradient: Array) -> None:
+        """Replace the steps of some rows."""
+        k = Z.shape[1]
+        parts = np.array_split(which, 1 + len(which) * k**2 // _AT_ONCE) if len(which) else []
+        for some in parts:
+            bends = [_bend(data.take(some), view, Z[some]) for data, view in self.views]
+            H = self.P[self.rows.labels.label[some]] + unpack(np.sum(bends, axis=0), k)
+            step[some] = np.linalg.solve(H, gradient[some][..., None])[..., 0]
+
+
+def _bend(data: Observations, view: ViewPosterior, Z: Array) -> Array:
+    """Σ_d λ_nd w_d w_dᵀ of every row, λ = −∂²g/∂η² by differences, packed."""
+    W, eta = view.weights.mean, view.weights.predict(Z)
+    size = _DIFFERENCE * np.maximum(1.0, np.abs(eta))
+    slope = data.tangent(eta)[1]
+    assert data.likelihood is not None
+    if data.likelihood.competing:  # a change of one column changes the slopes of all
+        moved = [data.tangent(eta + size * column)[1] for column in np.eye(len(W))]
+        bends = np.stack([slope - one for one in moved], axis=1) / size[..., None]
+        return pack(W.T @ (0.5 * (bends + bends.swapaxes(1, 2))) @ W)
+    bend = np.clip((slope - data.tangent(eta + size)[1]) / size, 0.0, view.precision)
+    total = np.zeros((len(Z), W.shape[1] * (W.shape[1] + 1) // 2))
+    for some in np.array_split(np.arange(len(W)), 1 + len(W) * total.shape[1] // _AT_ONCE):
+        total += bend[:, some] @ pack_outer(W[some])
+    return total
 
 
 def linear_predictor(
