@@ -9,9 +9,6 @@ import sys
 
 import numpy as np
 import pandas as pd
-import pytest
-
-pytest.importorskip("typer")  # which may warn of what click deprecates
 from typer.testing import CliRunner
 
 from kofa.cli.app import app
