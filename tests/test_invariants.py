@@ -33,6 +33,7 @@ def fit(views, data, **options):
         warnings.filterwarnings(
             "ignore", message=".* so all are switched off", category=UserWarning
         )
+        warnings.filterwarnings("ignore", message=".* is all but constant", category=UserWarning)
         return kofa.FactorModel(views, **options).fit(data)
 
 

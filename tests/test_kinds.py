@@ -683,8 +683,10 @@ def test_quantiles_of_enormous_counts_end():
     views = {"x": kofa.Real(), "n": kofa.Count()}
     counts = np.random.default_rng(1).poisson(np.exp(x[:, :1]))
     model = kofa.FactorModel(views).fit({"x": x, "n": counts})
-    (median,) = model.predict_quantiles({"x": [[1e20, 1e20]]}, "n", [0.5])
+    (median,) = model.predict_quantiles({"x": [[1e11, 1e11]]}, "n", [0.5])
     assert np.isfinite(median).all()
+    beyond = model.views_["n"].layer.quantile(np.array([[1e20]]), np.array([[1e38]]), 0.5)
+    assert 1e20 < beyond < 1e21
 
 
 def test_quantiles_of_counts_are_counts_in_order_and_the_same_alone():

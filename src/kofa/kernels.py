@@ -648,7 +648,7 @@ class KernelMap:
             k = centred.centre(plain.evaluate(X[index[where]]))
             square += float(np.vdot(k, k))
         size = float(np.sqrt(square)) / len(index)
-        if 0 < size < _HARDLY_VARIES * largest and (V[0] != V).any():
+        if by_row and 0 < size < _HARDLY_VARIES * largest and (V[0] != V).any():
             warn(
                 f"View {view!r}: the {kernel_name(kernel)} kernel is all but constant, so that "
                 f"rounding shows in it; use scale=True, or another width or offset."
