@@ -411,7 +411,7 @@ def test_what_a_file_contains_is_told_by_its_beginning(path, tmp_path):
         assert archive.contents_of(path) == contents
     path.write_bytes(path.read_bytes()[:300])
     assert archive.contents_of(path) == "result"
-    path.write_text("sample,x\n")
+    path.write_text("sample,x\n", encoding="utf-8")
     assert archive.contents_of(path) is None
     if hasattr(os, "mkfifo"):  # is not waited for
         os.mkfifo(tmp_path / "pipe")
