@@ -100,6 +100,15 @@ def test_constant_feature_by_reconstruction(rng):
     assert model.kernels_["x"].relevance[2] == 0.0
 
 
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
+def test_constant_features_alone_by_reconstruction(rng):
+    kernel = kofa.RBF(relevance="learn", objective="reconstruction")
+    data = {"x": np.ones((20, 2)), "y": rng.standard_normal((20, 2))}
+    views = {"x": kofa.Real(kernel=kernel), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=["y"], tol=1e-2).fit(data)
+    assert model.kernels_["x"].relevance == (0.0, 0.0)
+
+
 def test_double_ard_keeps_what_is_above_the_threshold(rng):
     X = rng.standard_normal((50, 3))
     y = np.sin(X[:, :1])

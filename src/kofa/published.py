@@ -36,15 +36,16 @@ def by_reconstruction(kernel: Weighted, X: Array, V: Array, target: Array) -> We
     source = Relevance(replace(kernel, relevance=None), X, V, free_width=True)
     begin = np.sqrt(np.asarray(kernel.relevance or np.ones(X.shape[1]), dtype=float))
     theta = np.array([begin[source.varies[members]].mean() for members in source.groups.members])
-    found = minimize(
-        lambda t: misfit(source, t, target),
-        theta,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=source.bounds,
-        options=_STEPS,
-    )
-    learnt = source.learnt(found.x)
+    if len(theta):  # else no feature varies
+        theta = minimize(
+            lambda t: misfit(source, t, target),
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=source.bounds,
+            options=_STEPS,
+        ).x
+    learnt = source.learnt(theta)
     assert isinstance(learnt, Weighted)
     return learnt
 
