@@ -30,7 +30,8 @@ def dressed(values: Tables, new: Tables, views: Mapping[str, View], rng: Rng) ->
         if make == "polars":
             data[name] = _polars(v, rng)
         elif index is not None and (rng.random() < 0.5 or not data):
-            data[name] = _frame(v, index, _columns(v, rng), rng)
+            kernel = getattr(views[name], "kernel", None) == "precomputed"
+            data[name] = _frame(v, index, index if kernel else _columns(v, rng), rng)
         else:
             data[name] = _array(v, rng)
     return data, plain, new, index
