@@ -123,5 +123,7 @@ def test_an_output_with_hardly_any_resolution_does_not_run_to_a_noise_of_zero():
     y = (y - y.mean(axis=0)) / y.std(axis=0)
     outputs = Outputs.of(y, Groups(np.arange(2), 2))
     np.testing.assert_allclose(outputs.least_noise, [0.0, 0.2], atol=1e-3)
+    labels = Outputs.of(y, Groups(np.arange(2), 2), np.array([False, True]))
+    assert (labels.least_noise < 1e-3).all()
     learnt = learn([kofa.RBF()], [x], [x], outputs)
     assert learnt.noise[1] >= 0.2 * (1 - 1e-9)

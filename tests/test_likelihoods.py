@@ -503,3 +503,11 @@ def test_positive_predictions_far_out_are_the_largest_numbers():
     assert (np.array(predicted)[:2, :2] > 1e307).all()
     np.testing.assert_allclose(predicted[0][3], np.exp(1.5))
     np.testing.assert_allclose(predicted[1][3], np.exp(1.5) * np.sqrt(np.expm1(1.0)))
+
+
+def test_slopes_of_large_counts_are_finite_however_small_their_rates():
+    likelihood = Poisson(rate=np.array([1e12]), most=np.array([4e12]))
+    with np.errstate(all="raise", under="ignore"):
+        value, slope = likelihood.tangent(np.array([[3e12]]), np.array([[-800.0]]))
+    assert np.isfinite(value).all()
+    np.testing.assert_allclose(slope, 3e12)

@@ -7,6 +7,8 @@ import pytest
 
 import kofa
 from conftest import two_views
+from kofa.kernels import KernelMap
+from kofa.scaling import Scaling
 from kofa.uncertainty import beyond, few_samples, switched_off
 
 
@@ -135,11 +137,43 @@ def test_weights_that_ard_switched_off_keep_the_variance_of_least_squares():
 
 
 def test_what_is_explained_adds_nothing_and_what_is_far_counts_more():
-    ordinary = beyond(np.array([1.0, 1.0]), np.array([1.0, 0.6]), np.ones(1))
+    ordinary = beyond(np.array([1.0, 1.0]), np.array([0.0, 0.4]), np.ones(1))
     np.testing.assert_allclose(ordinary[:, 0], [0.0, 0.4])
-    far = beyond(np.array([4.0]), np.array([3.6]), np.ones(1))
+    far = beyond(np.array([4.0]), np.array([0.4]), np.ones(1))
     np.testing.assert_allclose(far, 0.4 * 1.75)
-    assert beyond(np.array([np.nan]), np.array([0.0]), np.ones(1)) == 0.0
+    assert beyond(np.array([np.nan]), np.array([np.nan]), np.ones(1)) == 0.0
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "bank"])
+@pytest.mark.parametrize("shift", [0.0, 3.0, 1e6])
+def test_intervals_do_not_depend_on_the_batch_however_far_away(kernel, shift):
+    model, f, rng = fit(4, n=60, kernel=kernel)
+    x, _ = new(f, rng, shift, n=12)
+    for view in ("x", "y"):
+        explain = model.reconstruct if view == "x" else model.predict
+        _, together = explain({"x": x}, view, return_std=True)
+        alone = [explain({"x": x[[i]]}, view, return_std=True)[1][0] for i in range(12)]
+        np.testing.assert_allclose(alone, together, rtol=1e-9)
+
+
+def test_landmarks_explain_themselves_and_nothing_far_away():
+    """Against the formula k_xᵀ (K + λI)⁻¹ k_x, with the kernel matrix itself."""
+    rng = np.random.default_rng(0)
+    X, new = rng.standard_normal((40, 3)), rng.standard_normal((7, 3))
+    new[-1] += 100.0
+    encoder = KernelMap.fit("x", kofa.RBF(2.0), Scaling.identity(3), X, np.arange(40))
+    K, k = kofa.RBF(2.0)(X, X), kofa.RBF(2.0)(new, X)
+    H = np.eye(40) - 1.0 / 40.0
+    Kc, kc = H @ K @ H, (k - K.mean(axis=0)) @ H
+    own = 1.0 - 2.0 * k.mean(axis=1) + K.mean()
+    ridge = 0.1 * np.diagonal(Kc).mean()
+    inverse = np.linalg.inv(Kc + ridge * np.eye(40))
+    typical = np.median(1.0 / np.diagonal(inverse) - ridge)
+    expected = np.maximum(own - ((kc @ inverse) * kc).sum(axis=1) - typical, 0.0)
+    similarity, unseen = encoder.unseen(0.1)(new)
+    np.testing.assert_allclose(similarity, own / np.diagonal(Kc).mean())
+    np.testing.assert_allclose(unseen, expected / np.diagonal(Kc).mean(), atol=1e-8)
+    assert unseen[-1] > 0.9
 
 
 def test_what_holes_add_is_saved(tmp_path):

@@ -12,12 +12,13 @@ from scipy.spatial.distance import cdist
 
 from kofa.checks import is_among, is_number, nearest, shown
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.linalg import Array, BoolArray, IntArray, centre, solve_positive
+from kofa.linalg import Array, BoolArray, IntArray, centre
 from kofa.scaling import REACH, Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
 _SHOWN = 8  # features whose relevance a repr lists
 _BLOCK = 2**20  # entries of a kernel that are computed at a time
+ROUNDING = 1e-9  # of a similarity: what less of it is left unexplained may be rounding
 # What centring leaves of a kernel, relative to its values: below, it is rounding, or that shows.
 _CONSTANT, _HARDLY_VARIES = 1e-12, 1e-7
 _LARGEST = 1e150  # whose square is still a number
@@ -754,26 +755,33 @@ class KernelMap:
         return relative
 
     def unseen(self, ridge: float) -> Unseen:
-        """A function of rows: their `self_similarity`, and its part that landmarks explain.
+        """A function of rows: their `self_similarity`, and what landmarks leave unexplained of it.
 
         The landmarks are known up to noise, `ridge` times the signal. What the others leave
-        unexplained of one of them counts as explained: an ordinary new row has no less.
+        unexplained of one of them is taken off: an ordinary new row has no less.
         """
         if isinstance(self.kernel, Precomputed) or not self.mean_self > 0:
             return lambda values: (np.full(len(values), np.nan), np.zeros(len(values)))
-        some = _evenly(self.V, _COMPARED)
-        gram = np.sum(self.grams(self.V), axis=0)[np.ix_(some, some)]
-        ridge *= self.mean_self / self.scale
-        inverse = solve_positive(gram, np.eye(len(gram)), ridge / float(np.diagonal(gram).mean()))
-        left = 1.0 / np.maximum(np.diagonal(inverse), np.finfo(float).tiny) - ridge
-        typical = max(float(np.median(left)), 0.0) * self.scale / self.mean_self
+        some, unit = _evenly(self.V, _COMPARED), self.scale / self.mean_self
+        ridge = ridge / unit
+        e, U = np.linalg.eigh(np.sum(self.grams(self.V), axis=0)[np.ix_(some, some)])
+        known = e > _CONSTANT * e[-1]
+        e, U = e[known], U[:, known]
+        # 1/[(K + λI)^-1]_uu − λ, what the others leave of landmark u; [·]_uu in e and what is left
+        inverse = U**2 @ (1.0 / (e + ridge)) + (1.0 - (U**2).sum(axis=1)) / ridge
+        typical = unit * max(float(np.median(1.0 / inverse)) - ridge, 0.0)
 
-        def similarity_and_explained(values: Array) -> tuple[Array, Array]:
-            k = self.encode(values)[:, some]
-            part = ((k @ inverse) * k).sum(axis=1) * self.scale / self.mean_self
-            return self.self_similarity(values), part + typical
+        def similarity_and_unseen(values: Array) -> tuple[Array, Array]:
+            similarity, along = (
+                self.self_similarity(values),
+                (self.encode(values)[:, some] @ U) ** 2,
+            )
+            outside = similarity - unit * (along @ (1.0 / e))
+            outside = np.where(outside > ROUNDING * similarity, outside, 0.0)
+            noisy = unit * (along @ (ridge / (e * (e + ridge))))
+            return similarity, np.maximum(outside + noisy - typical, 0.0)
 
-        return similarity_and_explained
+        return similarity_and_unseen
 
     @cached_property
     def _donors(self) -> Array:

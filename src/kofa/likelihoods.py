@@ -457,7 +457,7 @@ class Poisson(Likelihood):
         point = self._within_poisson(targets, eta)
         f, steepness = _softplus(point)
         value = targets * np.log(self.rate * f) - self.rate * f - _log_factorial(targets)
-        slope = (targets / f - self.rate) * steepness
+        slope = targets * (steepness / f) - self.rate * steepness
         if point is not eta:
             below, kappa = eta - point, self.curvature
             value += (slope - 0.5 * kappa * below) * below

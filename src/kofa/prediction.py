@@ -10,7 +10,7 @@ import numpy as np
 
 from kofa.encoding import FittedView
 from kofa.errors import warn
-from kofa.kernels import KernelMap, Unseen
+from kofa.kernels import ROUNDING, KernelMap, Unseen
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array
 from kofa.observations import Rows
@@ -165,12 +165,14 @@ class Prediction:
         encoder = self.views[name].encoder
         assert isinstance(encoder, KernelMap)
         similarity = encoder.self_similarity(values)
+        unseen = similarity - carried
+        unseen = np.where(unseen > ROUNDING * similarity, unseen, 0.0)
         # Coordinate ascent hardly moves the scale of the prior; the learning of kernels knows it.
         # Signal and noise of an output make up a variance of one.
         learnt = sum(fitted.amplitude for fitted in self.views.values())
         signal = min(learnt, 1.0 - float((1.0 / view.tau.mean).mean()))
         scale = share * max(float(variance.sum()), signal)
-        return np.asarray(scale * beyond(similarity, carried, few_samples(view)))
+        return np.asarray(scale * beyond(similarity, unseen, few_samples(view)))
 
     def _unseen(self, target: str, name: str, values: Array) -> Array:
         """Of any other view: what the factors explain of it where they are known from a kernel."""

@@ -203,7 +203,9 @@ class Study:
         )
         label = label.ravel().astype(np.intp)
         groups = Groups(label, int(label.max()) + 1)
-        return Lesson(rows, X, V, Outputs.of(np.concatenate(Y, axis=1), groups))
+        labels = [self.likelihoods[name].has("probability") for name in self.targets]
+        outputs = Outputs.of(np.concatenate(Y, axis=1), groups, np.array(labels)[of_view])
+        return Lesson(rows, X, V, outputs)
 
 
 @dataclass(frozen=True, eq=False)

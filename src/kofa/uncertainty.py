@@ -66,16 +66,15 @@ def pulled_back(q: Latent, w: Weights) -> Array:
     return np.asarray(far[:, None] * (pull @ w.mean.T) ** 2)
 
 
-def beyond(similarity: Array, seen: Array, few: Array) -> Array:
-    """The part of k(x, x), relative to its mean over the landmarks, that nothing explains: (N, D).
+def beyond(similarity: Array, unseen: Array, few: Array) -> Array:
+    """How much the part of k(x, x) counts that nothing explains: (N, D).
 
-    The scale of a kernel is known from where the data are. A row with a larger k(x, x) is far from
-    them, and what is not explained of it counts twice; more where samples are few, from which
-    neither scale nor width are known well.
+    Both are relative to the mean of k(x, x) over the landmarks. The scale of a kernel is known from
+    where the data are. A row with a larger k(x, x) is far from them, and what is not explained of
+    it counts twice; more where samples are few, from which neither scale nor width are known well.
     """
-    unseen = np.maximum(np.nan_to_num(similarity - seen), 0.0)
     far = 1.0 - 1.0 / np.maximum(np.nan_to_num(similarity, nan=1.0), 1.0)
-    return np.asarray(unseen[:, None] * (1.0 + far[:, None] * few**2))
+    return np.asarray(np.nan_to_num(unseen)[:, None] * (1.0 + far[:, None] * few**2))
 
 
 def _n_observed(view: ViewPosterior) -> Array:
