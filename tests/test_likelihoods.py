@@ -449,10 +449,10 @@ def test_probabilities_respect_that_classes_vary_together(rng, n_classes):
     views = {"x": kofa.Real(), "label": kofa.Categorical()}
     model = kofa.FactorModel(views, n_factors=2).fit({"x": x, "label": labels})
     new = {"x": np.where([True, False, False], x[:8], np.nan)}  # z is uncertain
-    (_, q, _), *_ = model._given(new).project()
+    (q, _), *_ = model._given(new).project()
     w, sharpness = model.posterior_[1].weights, model.views_["label"].sharpness
     mean, variance = linear_predictor(q, w)
-    apart = Multinomial(n_classes).probability(sharpness * mean, variance)
+    apart = Multinomial(n_classes).probability(sharpness * mean, variance)[:8]
     shift = (sharpness - 1.0) * mean
     drawn = np.array([draw_classes(rng, q, w, n, shift[n]) for n in range(8)])
     error, worse = (np.abs(p - drawn).mean() for p in (model.predict_proba(new, "label"), apart))

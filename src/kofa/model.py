@@ -344,13 +344,16 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         covariance : array (n, K, K), only with ``return_cov``
         """
         given = self._given(data)
-        n = given.samples.n
-        Z = np.zeros((n, self.n_factors_))
-        covariance = np.empty((n, *Z.shape[1:] * 2)) if flag("return_cov", return_cov) else None
-        for where, q, _ in given.project():
-            Z[where] = q.mean
+        Z = np.zeros((given.samples.n, self.n_factors_))
+        wanted = flag("return_cov", return_cov)
+        covariance = np.empty((len(Z), *Z.shape[1:] * 2)) if wanted else None
+        done = 0
+        for q, _ in given.project():
+            n = len(Z[done : done + len(q.mean)])  # without what fills the last batch up
+            Z[done : done + n] = q.mean[:n]
             if covariance is not None:
-                covariance[where] = q.covariance[q.patterns.label]
+                covariance[done : done + n] = q.covariance[q.patterns.label[:n]]
+            done += n
         factors = labelled(Z, given.samples, self.factor_names_)
         return factors if covariance is None else (factors, covariance)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,7 @@ from kofa.updates import (
 )
 
 _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
+_FULL = 16  # rows of which a batch has a multiple: BLAS rounds products of a few rows in other ways
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -67,24 +68,26 @@ class Prediction:
 
     # ------------------------------------------------------------ factors
 
-    def project(
-        self, with_holes: bool = False
-    ) -> Iterator[tuple[slice, Latent, Mapping[str, Array]]]:
+    def project(self, with_holes: bool = False) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
         """q(z) of the samples, batch by batch, and each view's values in the user's units.
 
+        The last batch is filled up: what it has beyond the samples has to be cut off (`_joined`).
         `with_holes`: and what holes in kernelized rows leave open.
         """
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
         state = tuple(self.posterior(name) for name in self.tables)
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
-            batch = {name: y[start : start + _ROWS_AT_A_TIME] for name, y in values.items()}
+            batch = {n: _filled_up(y[start : start + _ROWS_AT_A_TIME]) for n, y in values.items()}
             rows = Rows.stack([self.views[name].observe(y) for name, y in batch.items()])
             e = evidence(state, tuple(view.columns for view in rows.views))
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
-                where = slice(start + within.start, start + within.stop)
                 part = {name: y[within] for name, y in batch.items()}
                 q = settle(block, state, e)
-                yield where, self._left_open(q, e, part) if with_holes else q, part
+                yield self._left_open(q, e, part) if with_holes else q, part
+
+    def _joined(self, parts: Iterable[Array]) -> Array:
+        """What was found of the batches, for the samples alone."""
+        return np.concatenate(list(parts))[: self.samples.n]
 
     def _left_open(self, q: Latent, e: Evidence, values: Mapping[str, Array]) -> Latent:
         """q(z) with what the holes in kernelized views leave open."""
@@ -110,12 +113,12 @@ class Prediction:
         """
         layer = self._mean_only if by_mean else self._layer
         projected = self.project(with_holes=not by_mean)
-        layers = (layer(name, q, values) for _, q, values in projected)
+        layers = (layer(name, q, values) for q, values in projected)
         parts = [[function(*arguments) for function in functions] for arguments in layers]
         if not parts:  # no samples
             none = np.empty((0, self.posterior(name).n_columns))
             return [function(none, none) for function in functions]
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return [self._joined(column) for column in zip(*parts, strict=True)]
 
     def _mean_only(self, name: str, q: Latent, _: Mapping[str, Array]) -> tuple[Array, Array]:
         mean = self.posterior(name).weights.predict(q.mean)
@@ -138,8 +141,8 @@ class Prediction:
     def mean_variance_of_holes(self, name: str) -> Array:
         """Mean over the samples of what holes in kernelized rows add to the variance of a view."""
         w, competing = self.posterior(name).weights, self.views[name].layer.competing
-        parts = [variance_of_holes(q, w, competing) for _, q, _ in self.project(with_holes=True)]
-        return np.asarray(np.concatenate(parts).mean(axis=0))
+        parts = (variance_of_holes(q, w, competing) for q, _ in self.project(with_holes=True))
+        return np.asarray(self._joined(parts).mean(axis=0))
 
     def _novelty(self, target: str, q: Latent, values: Mapping[str, Array]) -> Array:
         """Prior variance of a view in directions of new samples that its factors do not see.
@@ -191,15 +194,16 @@ class Prediction:
 
     def scores(self) -> Array:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
-        scores = np.zeros(self.samples.n)
-        for where, q, values in self.project():
-            trace = np.trace(q.covariance, axis1=1, axis2=2) - q.logdet
-            kl = trace[q.patterns.label] + (q.mean**2).sum(axis=1) - self.n_factors
-            scores[where] = -0.5 * kl
-            for name, y in values.items():
-                if not self.views[name].says_nothing:
-                    scores[where] += self._log_likelihood(name, y, q)
-        return scores
+        if not self.samples.n:
+            return np.zeros(0)
+        return self._joined(self._scores(q, values) for q, values in self.project())
+
+    def _scores(self, q: Latent, values: Mapping[str, Array]) -> Array:
+        trace = np.trace(q.covariance, axis1=1, axis2=2) - q.logdet
+        kl = trace[q.patterns.label] + (q.mean**2).sum(axis=1) - self.n_factors
+        telling = (name for name in values if not self.views[name].says_nothing)
+        likelihoods = (self._log_likelihood(name, values[name], q) for name in telling)
+        return sum(likelihoods, start=-0.5 * kl)
 
     def _log_likelihood(self, name: str, values: Array, q: Latent) -> Array:
         """E log p(y_n | z_n) of each row, or a bound on it; missing entries left out."""
@@ -213,3 +217,9 @@ class Prediction:
         value, _ = fitted.layer.tangent(np.nan_to_num(targets), mean)
         bound = value - 0.5 * view.precision * variance
         return np.asarray(np.where(np.isnan(targets), 0.0, bound).sum(axis=1))
+
+
+def _filled_up(values: Array) -> Array:
+    """The rows, and the last one again as often as it takes to fill the batch up."""
+    more = -len(values) % _FULL
+    return np.concatenate([values, np.repeat(values[-1:], more, axis=0)]) if more else values
