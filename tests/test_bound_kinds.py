@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats as ss
+from scipy.integrate import trapezoid
 from scipy.special import log_ndtr
 
 from conftest import core
@@ -145,5 +146,5 @@ def exact_log_evidence(kind, t, alpha):
     for count in t.ravel():
         p = np.exp(log_likelihood(kind, np.array(count), f)[..., 0])
         density = density * (p @ (mass / mass.sum()))
-    over_b = np.trapezoid(density, b, axis=1)
-    return np.log(2 * np.trapezoid(over_b * ss.norm(0, alpha**-0.5).pdf(w), w))
+    over_b = trapezoid(density, b, axis=1)
+    return np.log(2 * trapezoid(over_b * ss.norm(0, alpha**-0.5).pdf(w), w))
