@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from reprlib import Repr
@@ -162,7 +163,7 @@ def check_dense(file: IO[bytes]) -> None:
 
     Some file systems make holes of the zeros in an honest file, so that a few are all right.
     """
-    if not hasattr(os, "SEEK_DATA"):  # Windows does not tell
+    if sys.platform == "win32" or not hasattr(os, "SEEK_HOLE"):  # nobody tells
         return
     descriptor, size = file.fileno(), os.fstat(file.fileno()).st_size
     before, there, at = os.lseek(descriptor, 0, os.SEEK_CUR), 0, 0
