@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info
 
 import kofa
 from conftest import two_views
-from kofa.linalg import Groups, inverse_and_logdet, pack, pack_outer, threads_for, unpack
+from kofa.linalg import Groups, by_rows, inverse_and_logdet, pack, pack_outer, threads_for, unpack
 
 
 def test_pack_and_unpack_are_inverse(rng):
@@ -55,6 +55,28 @@ def test_groups_do_what_a_loop_over_items_does(rng, label):
     np.testing.assert_allclose(groups.gram(items, weights), gram)
     product = [v @ matrices[g] for g, v in zip(label, items, strict=True)]
     np.testing.assert_allclose(groups.matmul(items, matrices), product)
+    np.testing.assert_allclose(groups.by_rows(items, matrices), product)
+
+
+@pytest.mark.parametrize("shape", [(7,), (7, 1), (7, 5), (500, 50)])
+def test_products_by_rows_do_not_depend_on_the_other_rows(rng, shape):
+    X, B = rng.standard_normal((100, shape[0])), rng.standard_normal(shape)
+    together = by_rows(X, B)
+    np.testing.assert_allclose(together, X @ B)
+    for rows in ([0], [99], [3, 50, 41], range(40, 80)):
+        np.testing.assert_array_equal(by_rows(X[list(rows)], B), together[list(rows)])
+    assert by_rows(X[:0], B).shape == (0, *shape[1:])
+
+
+def test_products_by_groups_do_not_depend_on_the_other_groups(rng):
+    label = rng.integers(3, size=100)
+    items, matrices = rng.standard_normal((100, 50)), rng.standard_normal((3, 50, 8))
+    together = Groups(label, 3).by_rows(items, matrices)
+    for g in range(3):
+        one = Groups(np.zeros(1, dtype=np.intp), 1)
+        for i in np.flatnonzero(label == g):
+            alone = one.by_rows(items[[i]], matrices[[g]])
+            np.testing.assert_array_equal(alone[0], together[i])
 
 
 def test_by_pattern_shares_where_it_pays():

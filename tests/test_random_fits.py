@@ -7,6 +7,7 @@ from benchmarks.random_fits import check
 from benchmarks.random_problems import problem
 
 SEEDS = (0, 2, 3, 4, 6, 8, 10, 11, 12, 14, 16, 17, 20, 21, 22, 24, 25, 30, 33, 34, 37, 53, 98)
+SEEDS += (20261185, 20261459)  # a row alone gave other digits than among rows with other holes
 
 
 @pytest.mark.parametrize("seed", SEEDS)

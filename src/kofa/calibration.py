@@ -16,7 +16,7 @@ from kofa.linalg import Array
 from kofa.observations import Observations, Rows
 from kofa.posterior import State
 from kofa.refinement import left_out, sample_rows
-from kofa.updates import evidence, linear_predictor, settle
+from kofa.updates import linear_predictor, settle
 
 _LIMITS = (-1.5, 1.5)  # of log sharpness
 _PRIOR = 0.5  # its standard deviation a priori
@@ -36,8 +36,7 @@ def sharpness(rows: Rows, state: State, m: int, rng: np.random.Generator) -> flo
     which = sample_rows(data, qualify, rng)
     part = Rows.stack([rows.views[i].take(which) for i in others])
     beside = tuple(state[i] for i in others)
-    e = evidence(beside, tuple(view.columns for view in part.views))
-    q = settle(part, beside, e, within=1e-3)
+    q = settle(part, beside, within=1e-3)
     view = state[m]
     mean, variance = linear_predictor(q, view.weights, data.likelihood.competing)
     copies = float(labelled.sum()) / len(which)

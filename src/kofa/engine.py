@@ -65,8 +65,8 @@ class InMemory:
 
     def settle(self, state: State) -> Array:
         """The factors of each sample, by itself, given the global factors: (N, K)."""
-        e = self._evidence(state)
-        return np.concatenate([settle(b, state, e).mean for _, b in self._blocks(e.n_factors)])
+        blocks = self._blocks(state[0].weights.mean.shape[1])
+        return np.concatenate([settle(block, state).mean for _, block in blocks])
 
     def revisit(self, m: int, w: Weights) -> Touch:
         """Let the bound of view m touch where these weights put it; z stays."""

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from kofa.checks import is_among, is_number, nearest, shown
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.linalg import Array, BoolArray, IntArray, centre
+from kofa.linalg import Array, BoolArray, IntArray, by_rows, centre, filled_up
 from kofa.scaling import REACH, Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
@@ -61,6 +61,11 @@ class Kernel:
     def diagonal(self, X: Array) -> Array | None:  # noqa: ARG002
         """k(x, x) of each row, where it can be had without all pairs."""
         return None
+
+
+def _inner(X: Array, V: Array) -> Array:
+    """x·v for all rows."""
+    return np.asarray(X @ V.T) if X is V else by_rows(X, V.T)
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,11 +150,13 @@ class Linear(Weighted):
 
     def __call__(self, X: Array, V: Array) -> Array:
         weights = self.weights(X.shape[1])
-        return np.asarray((X if weights is None else X * weights) @ V.T / X.shape[1])
+        return np.asarray(_inner(X if weights is None else X * weights, V) / X.shape[1])
 
     def diagonal(self, X: Array) -> Array:
         weights = self.weights(X.shape[1])
-        return np.asarray((X**2).mean(axis=1) if weights is None else X**2 @ weights / X.shape[1])
+        if weights is None:
+            return np.asarray((X**2).mean(axis=1))
+        return np.asarray(by_rows(X**2, weights) / X.shape[1])
 
     def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:  # noqa: ARG002
         return np.asarray((X * (G @ V)).sum(axis=0) / X.shape[1])
@@ -172,7 +179,7 @@ class Polynomial(Kernel):
         return float(_LARGEST ** (0.8 / self.degree))
 
     def __call__(self, X: Array, V: Array) -> Array:
-        product: Array = (X @ V.T / X.shape[1] + self.offset) ** self.degree
+        product: Array = (_inner(X, V) / X.shape[1] + self.offset) ** self.degree
         return product
 
     def diagonal(self, X: Array) -> Array:
@@ -256,7 +263,7 @@ class RBF(Weighted, Radial):
             root = np.sqrt(weights)
             X = X * root
             V = X if same else V * root
-        square = X @ V.T
+        square = _inner(X, V)
         square *= -2.0
         square += (X**2).sum(1)[:, None]
         square += (V**2).sum(1)
@@ -330,9 +337,11 @@ class Custom(Kernel):
         return False  # a mean may mean nothing to it
 
     def __call__(self, X: Array, V: Array) -> Array:
-        found = self.function(X, V)
+        # What it multiplies may be rounded in another way for a few rows.
+        found = self.function(X if X is V else filled_up(X), V)
         try:
-            return np.array(found, dtype=float)  # a copy: it is centred in place
+            k = np.array(found, dtype=float)  # a copy: it is centred in place
+            return k[: len(X)] if k.ndim else k
         except (TypeError, ValueError, OverflowError):
             raise DataError(
                 f"Expected the kernel function {_name(self.function)} to return an array of "
@@ -693,7 +702,7 @@ class KernelMap:
                 f"kernel but got NaN, infinity or more than {_LARGEST:g}; scale the columns or "
                 f"choose another kernel."
             )
-        return k
+        return np.ascontiguousarray(k)  # sums over rows are rounded by how they lie in memory
 
     def centre(self, k: Array) -> Array:
         """Centre and scale rows of the kernel, in place."""
@@ -728,15 +737,11 @@ class KernelMap:
         """Kernelized observations of rows in the user's units; a row without data is NaN."""
         out = np.empty((len(values), len(self.V)))
         for where in _row_blocks(len(values), len(self.V)):
-            X = self.scaled(values[where])
             present = self.scaling.seen(values[where])
-            if present.all():
-                out[where] = self.centre(self.evaluate(X))
-            else:
-                out[where] = np.nan
-                out[np.arange(where.start, where.stop)[present]] = self.centre(
-                    self.evaluate(X[present])
-                )
+            if present.any():  # one row stands for those that are not, so that no shape changes
+                rows = np.where(present, np.arange(len(present)), np.argmax(present))
+                out[where] = self.centre(self.evaluate(self.scaled(values[where])[rows]))
+            out[where][~present] = np.nan
         return out
 
     def self_similarity(self, values: Array) -> Array:
@@ -772,13 +777,11 @@ class KernelMap:
         typical = unit * max(float(np.median(1.0 / inverse)) - ridge, 0.0)
 
         def similarity_and_unseen(values: Array) -> tuple[Array, Array]:
-            similarity, along = (
-                self.self_similarity(values),
-                (self.encode(values)[:, some] @ U) ** 2,
-            )
-            outside = similarity - unit * (along @ (1.0 / e))
+            similarity = self.self_similarity(values)
+            along = by_rows(self.encode(values)[:, some], U) ** 2
+            outside = similarity - unit * by_rows(along, 1.0 / e)
             outside = np.where(outside > ROUNDING * similarity, outside, 0.0)
-            noisy = unit * (along @ (ridge / (e * (e + ridge))))
+            noisy = unit * by_rows(along, ridge / (e * (e + ridge)))
             return similarity, np.maximum(outside + noisy - typical, 0.0)
 
         return similarity_and_unseen

@@ -20,6 +20,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 
 
+_TILE = 32  # rows of a product that are computed at a time
 _WORTH_THREADS = 2e8  # multiplications in one pass below which threads wait more than they work
 
 
@@ -111,6 +112,27 @@ def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:
     logdet = 2.0 * (np.log(np.diagonal(factor, axis1=-2, axis2=-1)) - np.log(root)).sum(-1)
     inverse = both * np.linalg.inv(both * matrices)
     return 0.5 * (inverse + inverse.swapaxes(-1, -2)), logdet
+
+
+def by_rows(X: Array, B: Array) -> Array:
+    """X @ B, in which no row depends on how many others there are.
+
+    The shape of a product decides how BLAS rounds it: here that is one shape for all.
+    """
+    n, d = X.shape
+    whole = n - n % _TILE
+    product = np.empty((n, *B.shape[1:]))
+    tiles: Array = X[:whole].reshape(whole // _TILE, _TILE, d) @ B
+    product[:whole] = tiles.reshape(product[:whole].shape)
+    if whole < n:
+        product[whole:] = (filled_up(X[whole:]) @ B)[: n - whole]
+    return product
+
+
+def filled_up(X: Array) -> Array:
+    """The rows, and the last one again as often as it takes to fill a tile."""
+    more = -len(X) % _TILE
+    return np.concatenate([X, np.repeat(X[-1:], more, axis=0)]) if more else X
 
 
 def centre(K: Array) -> Array:
@@ -209,6 +231,27 @@ class Groups:
         for members, matrix in zip(self.members, matrices, strict=True):
             out[members] = items[members] @ matrix
         return out
+
+    def by_rows(self, items: Array, matrices: Array) -> Array:
+        """The same, in which no row depends on which others there are."""
+        if self.size == 1:
+            return by_rows(items, matrices[0])
+        place, group = self._tiles
+        full = np.zeros((len(group) * _TILE, items.shape[1]))
+        full[place] = items
+        product: Array = full.reshape(len(group), _TILE, -1) @ matrices[group]
+        return product.reshape(len(full), -1)[place]
+
+    @cached_property
+    def _tiles(self) -> tuple[IntArray, IntArray]:
+        """The place of each item among tiles that hold one group each, and the groups of these."""
+        count = np.bincount(self.label, minlength=self.size)
+        tiles = -(-count // _TILE)
+        order = np.argsort(self.label, kind="stable")
+        within = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+        place = np.empty_like(order)
+        place[order] = np.repeat(_TILE * (np.cumsum(tiles) - tiles), count) + within
+        return place, np.repeat(np.arange(self.size), tiles)
 
     def gram(self, items: Array, weights: Array | None = None) -> Array:
         """Σ weight · v vᵀ over the rows v (n, K) of each group: (size, K, K)."""

@@ -349,11 +349,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         covariance = np.empty((len(Z), *Z.shape[1:] * 2)) if wanted else None
         done = 0
         for q, _ in given.project():
-            n = len(Z[done : done + len(q.mean)])  # without what fills the last batch up
-            Z[done : done + n] = q.mean[:n]
+            where = slice(done, done + len(q.mean))
+            Z[where] = q.mean
             if covariance is not None:
-                covariance[done : done + n] = q.covariance[q.patterns.label[:n]]
-            done += n
+                covariance[where] = q.covariance[q.patterns.label]
+            done = where.stop
         factors = labelled(Z, given.samples, self.factor_names_)
         return factors if covariance is None else (factors, covariance)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from kofa.linalg import Array, Groups, IntArray
+from kofa.linalg import Array, Groups, IntArray, by_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Weights:
 
     def predict(self, Z: Array) -> Array:
         """⟨w_d⟩·z_n + ⟨b_d⟩ of known samples: (N, D)."""
-        return np.asarray(Z @ self.mean.T + self.bias)
+        return np.asarray(by_rows(Z, self.mean.T) + self.bias)
 
     @property
     def logdet(self) -> float:
@@ -139,6 +139,17 @@ class Weights:
             mean=self.mean @ inverse,
             basis=inverse.T @ self.basis,
             z_mean=(self.z_mean - shift) @ rotation.T,
+        )
+
+    def take(self, some: IntArray) -> Weights:
+        """Those of some columns."""
+        return replace(
+            self,
+            mean=self.mean[some],
+            scales=self.scales[some],
+            columns=Groups(self.columns.label[some], self.columns.size),
+            y_mean=self.y_mean[some],
+            bias_variance=self.bias_variance[some],
         )
 
     def keep(self, factors: IntArray) -> Weights:
@@ -175,6 +186,11 @@ class ViewPosterior:
         return np.broadcast_to(self.tau.mean, (self.n_columns,))
 
     @property
+    def loading(self) -> Array:
+        """τ_d ⟨w_d⟩ of every column: (D, K)."""
+        return self.precision[:, None] * self.weights.mean
+
+    @property
     def column_precision(self) -> Array:
         """⟨γ_d⟩ of every column: (D,)."""
         return np.ones(self.n_columns) if self.gamma is None else self.gamma.mean
@@ -183,6 +199,12 @@ class ViewPosterior:
     def information(self) -> Array:
         """Σ_d ρ τ_d ⟨w_dk⟩²: what the view tells about each factor, prior precision 1. (K,)."""
         return self.rho * self.precision @ self.weights.mean**2
+
+    def take(self, some: IntArray) -> ViewPosterior:
+        """As if it had some of its columns only."""
+        gamma = None if self.gamma is None else self.gamma.take(some)
+        tau = Known(self.precision[some])
+        return replace(self, weights=self.weights.take(some), gamma=gamma, tau=tau)
 
     def keep(self, factors: IntArray) -> ViewPosterior:
         """Forget all factors but these."""

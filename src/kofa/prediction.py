@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,23 +12,20 @@ from kofa.encoding import FittedView
 from kofa.errors import warn
 from kofa.kernels import ROUNDING, KernelMap, Unseen
 from kofa.likelihoods import Gaussian
-from kofa.linalg import Array
+from kofa.linalg import Array, by_rows
 from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
 from kofa.scaling import REACH
 from kofa.tables import Samples, Table
 from kofa.uncertainty import beyond, few_samples, pulled_back, switched_off, z_is_less_known
 from kofa.updates import (
-    Evidence,
     Latent,
-    evidence,
     linear_predictor,
     settle,
     variance_of_holes,
 )
 
 _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
-_FULL = 16  # rows of which a batch has a multiple: BLAS rounds products of a few rows in other ways
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -71,28 +68,22 @@ class Prediction:
     def project(self, with_holes: bool = False) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
         """q(z) of the samples, batch by batch, and each view's values in the user's units.
 
-        The last batch is filled up: what it has beyond the samples has to be cut off (`_joined`).
         `with_holes`: and what holes in kernelized rows leave open.
         """
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
         state = tuple(self.posterior(name) for name in self.tables)
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
-            batch = {n: _filled_up(y[start : start + _ROWS_AT_A_TIME]) for n, y in values.items()}
+            batch = {n: y[start : start + _ROWS_AT_A_TIME] for n, y in values.items()}
             rows = Rows.stack([self.views[name].observe(y) for name, y in batch.items()])
-            e = evidence(state, tuple(view.columns for view in rows.views))
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
                 part = {name: y[within] for name, y in batch.items()}
-                q = settle(block, state, e)
-                yield self._left_open(q, e, part) if with_holes else q, part
+                q = settle(block, state)
+                yield self._left_open(q, part) if with_holes else q, part
 
-    def _joined(self, parts: Iterable[Array]) -> Array:
-        """What was found of the batches, for the samples alone."""
-        return np.concatenate(list(parts))[: self.samples.n]
-
-    def _left_open(self, q: Latent, e: Evidence, values: Mapping[str, Array]) -> Latent:
+    def _left_open(self, q: Latent, values: Mapping[str, Array]) -> Latent:
         """q(z) with what the holes in kernelized views leave open."""
-        for loading, (name, y) in zip(e.loadings, values.items(), strict=True):
-            encoder = self.views[name].encoder
+        for name, y in values.items():
+            encoder, loading = self.views[name].encoder, self.posterior(name).loading
             if isinstance(encoder, KernelMap):
                 for rows, change in encoder.for_other_values(y):
                     # z follows the similarities: dz = Σ_n Σ_d τ_d ⟨w_d⟩ dy_d
@@ -118,7 +109,7 @@ class Prediction:
         if not parts:  # no samples
             none = np.empty((0, self.posterior(name).n_columns))
             return [function(none, none) for function in functions]
-        return [self._joined(column) for column in zip(*parts, strict=True)]
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def _mean_only(self, name: str, q: Latent, _: Mapping[str, Array]) -> tuple[Array, Array]:
         mean = self.posterior(name).weights.predict(q.mean)
@@ -141,8 +132,8 @@ class Prediction:
     def mean_variance_of_holes(self, name: str) -> Array:
         """Mean over the samples of what holes in kernelized rows add to the variance of a view."""
         w, competing = self.posterior(name).weights, self.views[name].layer.competing
-        parts = (variance_of_holes(q, w, competing) for q, _ in self.project(with_holes=True))
-        return np.asarray(self._joined(parts).mean(axis=0))
+        parts = [variance_of_holes(q, w, competing) for q, _ in self.project(with_holes=True)]
+        return np.asarray(np.concatenate(parts).mean(axis=0))
 
     def _novelty(self, target: str, q: Latent, values: Mapping[str, Array]) -> Array:
         """Prior variance of a view in directions of new samples that its factors do not see.
@@ -164,7 +155,7 @@ class Prediction:
         share = float(self.views[name].energy.sum()) / max(total, 1e-300)
         variance = 1.0 / view.alpha.mean
         diagonal = np.diagonal(q.covariance, axis1=1, axis2=2)[q.patterns.label]
-        carried = (q.mean**2 + diagonal) @ variance / variance.sum()
+        carried = by_rows(q.mean**2 + diagonal, variance) / variance.sum()
         encoder = self.views[name].encoder
         assert isinstance(encoder, KernelMap)
         similarity = encoder.self_similarity(values)
@@ -196,7 +187,7 @@ class Prediction:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
         if not self.samples.n:
             return np.zeros(0)
-        return self._joined(self._scores(q, values) for q, values in self.project())
+        return np.concatenate([self._scores(q, values) for q, values in self.project()])
 
     def _scores(self, q: Latent, values: Mapping[str, Array]) -> Array:
         trace = np.trace(q.covariance, axis1=1, axis2=2) - q.logdet
@@ -217,9 +208,3 @@ class Prediction:
         value, _ = fitted.layer.tangent(np.nan_to_num(targets), mean)
         bound = value - 0.5 * view.precision * variance
         return np.asarray(np.where(np.isnan(targets), 0.0, bound).sum(axis=1))
-
-
-def _filled_up(values: Array) -> Array:
-    """The rows, and the last one again as often as it takes to fill the batch up."""
-    more = -len(values) % _FULL
-    return np.concatenate([values, np.repeat(values[-1:], more, axis=0)]) if more else values

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kofa.linalg import Array
+from kofa.linalg import Array, by_rows
 from kofa.posterior import ViewPosterior, Weights
 from kofa.updates import Latent
 
@@ -41,7 +41,7 @@ def switched_off(view: ViewPosterior, Z: Array) -> Array:
     lost = np.maximum(_without_ard(view)[:, None] - q.variance, 0.0)
     variance = np.empty((len(Z), len(lost)))
     for members, z_mean in zip(q.columns.members, q.z_mean, strict=True):
-        variance[:, members] = (Z - z_mean) ** 2 @ lost[members].T
+        variance[:, members] = by_rows((Z - z_mean) ** 2, lost[members].T)
     return variance
 
 
@@ -60,10 +60,10 @@ def pulled_back(q: Latent, w: Weights) -> Array:
     The prior expects z near zero and pulls m_n there by Σ_n m_n. Of a sample that is far from
     zero this is an error.
     """
-    pull = q.patterns.matmul(q.mean, q.covariance)
+    pull = q.patterns.by_rows(q.mean, q.covariance)
     known = (1.0 - np.diagonal(q.covariance, axis1=1, axis2=2)).sum(axis=1)[q.patterns.label]
     far = 1.0 - np.minimum(1.0, known / np.maximum((q.mean**2).sum(axis=1), 1e-300))
-    return np.asarray(far[:, None] * (pull @ w.mean.T) ** 2)
+    return np.asarray(far[:, None] * by_rows(pull, w.mean.T) ** 2)
 
 
 def beyond(similarity: Array, unseen: Array, few: Array) -> Array:

@@ -6,14 +6,17 @@ into the next q. Nothing here loops over samples or columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kofa.linalg import (
     Array,
+    BoolArray,
     Groups,
     IntArray,
+    by_rows,
     inverse_and_logdet,
     pack,
     pack_outer,
@@ -22,6 +25,8 @@ from kofa.linalg import (
 )
 from kofa.observations import Observations, Rows
 from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
+
+Matmul = Callable[[Array, Array], Array]
 
 _AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
 _MOST_ROUNDS = 200  # of a row that is projected by itself
@@ -46,43 +51,83 @@ class Evidence:
     """
 
     loadings: tuple[Array, ...]  # per view (D, K): τ_d ⟨w_d⟩
-    metric: Array  # (G, K(K+1)/2), packed: Σ_{d in g} G_d, G_d = τ_d ⟨w_d w_dᵀ⟩
-    precision: Array | None  # likewise, τ_d (ρ ⟨w_d⟩⟨w_d⟩ᵀ + Σ_wd); None where it is the metric
-    offset: Array  # (G, K): Σ_{d in g} G_d z̄_d − τ_d ȳ_d ⟨w_d⟩
+    sums: Array  # (G, ·): metric, offset and, where it is not the metric, precision side by side
 
     @property
     def n_factors(self) -> int:
-        return int(self.offset.shape[1])
+        return int(self.loadings[0].shape[1])
+
+    @property
+    def metric(self) -> Array:
+        """Σ_{d in g} G_d, G_d = τ_d ⟨w_d w_dᵀ⟩, packed: (G, K(K+1)/2)."""
+        return self.sums[:, : self.n_factors * (self.n_factors + 1) // 2]
+
+    @property
+    def offset(self) -> Array:
+        """Σ_{d in g} G_d z̄_d − τ_d ȳ_d ⟨w_d⟩: (G, K)."""
+        start = self.metric.shape[1]
+        return self.sums[:, start : start + self.n_factors]
+
+    @property
+    def precision(self) -> Array | None:
+        """Σ_{d in g} τ_d (ρ ⟨w_d⟩⟨w_d⟩ᵀ + Σ_wd), packed; None where it is the metric."""
+        start = self.metric.shape[1] + self.n_factors
+        return self.sums[:, start:] if self.sums.shape[1] > start else None
 
 
-def evidence(
-    state: State, columns: tuple[Groups, ...], aside: tuple[bool, ...] | None = None
-) -> Evidence:
-    """Collect τ_d⟨w_d⟩, G_d and the bias for the column groups of some rows.
+def evidence(state: State, columns: tuple[Groups, ...]) -> Evidence:
+    """Collect τ_d⟨w_d⟩, G_d and the bias for the column groups of some rows."""
+    tight = _bound_is_tight(state)
+    parts = zip(state, columns, strict=True)
+    sums = [_sums(view, groups, tight) for view, groups in parts]
+    return Evidence(_loadings(state), np.concatenate(sums))
 
-    Of views that are put `aside` only what the covariances of their weights say.
+
+def evidence_by_pattern(state: State, rows: Rows, aside: bool = False) -> Evidence:
+    """The same, summed up for each pattern of some rows, whose other rows change no digit of it.
+
+    `aside`: of views with pseudo-observations only what the covariances of their weights say.
     """
-    loadings, metric, precision, offset = [], [], [], []
-    for view, groups, bare in zip(state, columns, aside or (False,) * len(state), strict=True):
-        q, tau = view.weights, view.precision
-        mean = 0.0 * q.mean if bare else q.mean
-        loading = tau[:, None] * mean
-        of_mean, of_spread = groups.gram(mean, tau), q.covariances(tau, groups)
-        G = of_mean + of_spread
-        # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
-        shared = q.columns.size == 1
-        pull = G @ q.z_mean[0] if shared else groups.sum(_column_pull(q, mean, tau))
-        loadings.append(loading)
-        metric.append(pack(G))
-        precision.append(pack(view.rho * of_mean + of_spread))
-        offset.append(pull - groups.sum(loading * q.y_mean[:, None]))
-    bound_is_tight = all(view.rho == 1.0 for view in state)
-    return Evidence(
-        tuple(loadings),
-        np.concatenate(metric),
-        None if bound_is_tight else np.concatenate(precision),
-        np.concatenate(offset),
-    )
+    tight, total = _bound_is_tight(state), np.zeros(1)
+    for view, data, groups in zip(state, rows.views, rows.groups, strict=True):
+        observed = rows.patterns[:, groups][:, data.columns.label]
+        total = total + _sums_by_pattern(view, observed, tight, aside and data.augmented)
+    return Evidence(_loadings(state), total)
+
+
+def _sums_by_pattern(view: ViewPosterior, observed: BoolArray, tight: bool, bare: bool) -> Array:
+    """The sums over the columns (P, D) that each pattern has; those of all columns are simpler."""
+    n, k = view.weights.mean.shape
+    whole = _sums(view, Groups(np.zeros(n, dtype=np.intp), 1), tight, bare)
+    total = np.where(observed.all(axis=1, keepdims=True), whole, 0.0)
+    holed = observed.any(axis=1) & ~observed.all(axis=1)
+    if holed.any():
+        for some in np.array_split(np.arange(n), 1 + n * k**2 // _AT_ONCE):
+            each = _sums(view.take(some), Groups(np.arange(len(some)), len(some)), tight, bare)
+            total[holed] += by_rows(observed[np.ix_(holed, some)].astype(float), each)
+    return total
+
+
+def _bound_is_tight(state: State) -> bool:
+    return all(view.rho == 1.0 for view in state)
+
+
+def _loadings(state: State) -> tuple[Array, ...]:
+    return tuple(view.loading for view in state)
+
+
+def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) -> Array:
+    """`Evidence.sums` of one view; `bare`: as if its weights had a mean of zero."""
+    q, tau = view.weights, view.precision
+    mean = 0.0 * q.mean if bare else q.mean
+    of_mean, of_spread = groups.gram(mean, tau), q.covariances(tau, groups)
+    G = of_mean + of_spread
+    # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
+    shared = q.columns.size == 1
+    pull = G @ q.z_mean[0] if shared else groups.sum(_column_pull(q, mean, tau))
+    offset = pull - groups.sum((tau * q.y_mean)[:, None] * mean)
+    precision = [] if tight else [pack(view.rho * of_mean + of_spread)]
+    return np.concatenate([pack(G), offset, *precision], axis=1)
 
 
 def _column_pull(q: Weights, mean: Array, tau: Array) -> Array:
@@ -131,16 +176,22 @@ def augment(rows: Rows, state: State, Z: Array) -> Rows:
 
 def local_step(rows: Rows, e: Evidence) -> Latent:
     """q(z_n) of every row given its pseudo-observations, in closed form."""
-    k, observed = e.n_factors, rows.patterns.astype(float)
-    # (I + Σ_{d observed} G_d)^-1, once per pattern; its offset in the same product
-    total = observed @ np.concatenate([e.metric, e.offset], axis=1)
-    inverse, logdet = inverse_and_logdet(np.eye(k) + unpack(total[:, :-k], k))
+    total = replace(e, sums=rows.patterns.astype(float) @ e.sums)
+    pull = np.zeros((rows.n_samples, e.n_factors))
+    for view, loading in zip(rows.views, e.loadings, strict=True):
+        pull += view.values @ loading
+    return _closed_form(rows, total, pull, rows.labels.matmul)
+
+
+def _closed_form(rows: Rows, e: Evidence, pull: Array, matmul: Matmul) -> Latent:
+    """q(z_n) given what is known by pattern, and Σ_d τ_d y_nd ⟨w_d⟩ of every row."""
+    unit = np.eye(e.n_factors)
+    # (I + Σ_{d observed} G_d)^-1, once per pattern
+    inverse, logdet = inverse_and_logdet(unit + unpack(e.metric, len(unit)))
     # m_n = (I + Σ G_d)^-1 Σ_{d observed} [ τ_d (y_nd − ȳ_d) ⟨w_d⟩ + G_d z̄_d ]
-    h = total[rows.labels.label, -k:] + _pull(rows, e, augmented=False)
-    h += _pull(rows, e, augmented=True)
-    mean, covariance = rows.labels.matmul(h, inverse), inverse
+    mean, covariance = matmul(e.offset[rows.labels.label] + pull, inverse), inverse
     if e.precision is not None:
-        covariance, logdet = inverse_and_logdet(np.eye(k) + unpack(observed @ e.precision, k))
+        covariance, logdet = inverse_and_logdet(unit + unpack(e.precision, len(unit)))
     return Latent(mean, covariance, -logdet, rows.labels)
 
 
@@ -149,11 +200,11 @@ def _pull(rows: Rows, e: Evidence, augmented: bool) -> Array:
     h = np.zeros((rows.n_samples, e.n_factors))
     for view, loading in zip(rows.views, e.loadings, strict=True):
         if view.augmented == augmented:
-            h += view.values @ loading
+            h += by_rows(view.values, loading)
     return h
 
 
-def settle(rows: Rows, state: State, e: Evidence, within: float = 1e-9) -> Latent:
+def settle(rows: Rows, state: State, within: float = 1e-9) -> Latent:
     """q(z_n) of every row by itself: where pseudo-observations and local step agree.
 
     There the gradient of a concave function of z_n is zero, so that Newton's method finds it. Steps
@@ -161,10 +212,13 @@ def settle(rows: Rows, state: State, e: Evidence, within: float = 1e-9) -> Laten
     the line that they follow, or just behind it. Rows stop one by one, with a step `within` so much
     of the factors' prior spread: none depends on the others in its batch.
     """
-    q = local_step(augment(rows, state, np.zeros((rows.n_samples, e.n_factors))), e)
+    e = evidence_by_pattern(state, rows)
+    start = augment(rows, state, np.zeros((rows.n_samples, e.n_factors)))
+    pull = _pull(start, e, augmented=False) + _pull(start, e, augmented=True)
+    q = _closed_form(rows, e, pull, rows.labels.by_rows)
     if not rows.augmented:
         return q
-    local = _Local.of(rows, state, e)
+    local = _Local.of(rows, state)
     z, gradient = q.mean, local.gradient(q.mean)
     step, share = np.zeros_like(z), np.ones(len(z))
     active = fresh = np.ones(len(z), dtype=bool)
@@ -203,12 +257,11 @@ class _Local:
     h: Array  # (N, K)
 
     @classmethod
-    def of(cls, rows: Rows, state: State, e: Evidence) -> _Local:
-        k, observed = e.n_factors, rows.patterns.astype(float)
-        aside = tuple(view.augmented for view in rows.views)
-        rest = evidence(state, tuple(view.columns for view in rows.views), aside)
-        h = (observed @ rest.offset)[rows.labels.label] + _pull(rows, e, augmented=False)
-        return cls(rows, state, np.eye(k) + unpack(observed @ rest.metric, k), h)
+    def of(cls, rows: Rows, state: State) -> _Local:
+        rest = evidence_by_pattern(state, rows, aside=True)
+        h = rest.offset[rows.labels.label] + _pull(rows, rest, augmented=False)
+        unit = np.eye(rest.n_factors)
+        return cls(rows, state, unit + unpack(rest.metric, len(unit)), h)
 
     @property
     def views(self) -> list[tuple[Observations, ViewPosterior]]:
@@ -217,17 +270,17 @@ class _Local:
 
     def gradient(self, Z: Array) -> Array:
         slopes = [
-            data.tangent(view.weights.predict(Z))[1] @ view.weights.mean
+            by_rows(data.tangent(view.weights.predict(Z))[1], view.weights.mean)
             for data, view in self.views
         ]
-        return np.asarray(self.h - self.rows.labels.matmul(Z, self.P) + np.sum(slopes, axis=0))
+        return np.asarray(self.h - self.rows.labels.by_rows(Z, self.P) + np.sum(slopes, axis=0))
 
     def longest(self, step: Array, Z: Array) -> Array:
         """The share of each step that changes no η by more than a few times its size."""
         shares = [np.ones(len(Z))]
         for data, view in self.views:
             room = _TRUST * (1.0 + np.abs(view.weights.predict(Z)))
-            change = np.where(data.mask, np.abs(step @ view.weights.mean.T), 0.0)
+            change = np.where(data.mask, np.abs(by_rows(step, view.weights.mean.T)), 0.0)
             shares.append(1.0 / np.maximum(1.0, (change / room).max(axis=1)))
         return np.asarray(np.min(shares, axis=0))
 
@@ -254,7 +307,7 @@ def _bend(data: Observations, view: ViewPosterior, Z: Array) -> Array:
     bend = np.clip((slope - data.tangent(eta + size)[1]) / size, 0.0, view.precision)
     total = np.zeros((len(Z), W.shape[1] * (W.shape[1] + 1) // 2))
     for some in np.array_split(np.arange(len(W)), 1 + len(W) * total.shape[1] // _AT_ONCE):
-        total += bend[:, some] @ pack_outer(W[some])
+        total += by_rows(bend[:, some], pack_outer(W[some]))
     return total
 
 
@@ -273,11 +326,11 @@ def linear_predictor(
     for members, z_mean, B in zip(w.columns.members, w.z_mean, w.basis, strict=True):
         W, scales = w.mean[members], w.scales[members]
         away = q.mean - z_mean
-        mean[:, members] = w.y_mean[members] + away @ W.T
+        mean[:, members] = w.y_mean[members] + by_rows(away, W.T)
         # var = var(b|w) + w̄ᵀ Σ_n w̄ + (m − z̄)ᵀ Σ_w (m − z̄) + tr(Σ_w Σ_n)
-        along = (away @ B) ** 2 + quadratic_diagonals(B, q.covariance)[pattern]
+        along = by_rows(away, B) ** 2 + quadratic_diagonals(B, q.covariance)[pattern]
         of_z = (_contrasts if competing else _variances_along)(W, q.covariance)[pattern]
-        variance[:, members] = w.bias_variance[members] + rho * of_z + along @ scales.T
+        variance[:, members] = w.bias_variance[members] + rho * of_z + by_rows(along, scales.T)
     return mean, variance
 
 
@@ -290,7 +343,7 @@ def variance_of_holes(q: Latent, w: Weights, competing: bool = False) -> Array:
             covariance = along.swapaxes(-1, -2) @ along
             variance[rows] += _contrasts(np.eye(len(w.mean)), covariance)
         else:
-            of_w = (differences**2).sum(axis=1) @ w.variance.T
+            of_w = by_rows((differences**2).sum(axis=1), w.variance.T)
             variance[rows] += (along**2).sum(axis=1) + of_w
     return variance
 
