@@ -501,11 +501,11 @@ def test_fingerprint_tells_apart():
 SCRIPT = """
 import sys, numpy as np, kofa
 rng = np.random.default_rng(0)
-z = rng.normal(size=(400, 4))
-x = z @ rng.normal(size=(4, 40)) + 0.3 * rng.normal(size=(400, 40))
+z = rng.normal(size=(200, 4))
+x = z @ rng.normal(size=(4, 40)) + 0.3 * rng.normal(size=(200, 40))
 x[rng.random(x.shape) < 0.1] = np.nan
 views = {"x": kofa.Real(), "t": kofa.Count()}
-model = kofa.FactorModel(views, n_init=2, tol=1e-6, max_iter=60, checkpoint=sys.argv[1],
+model = kofa.FactorModel(views, n_init=2, tol=1e-6, max_iter=20, checkpoint=sys.argv[1],
                          checkpoint_every=0.0)
 import warnings
 warnings.simplefilter("ignore")
@@ -533,7 +533,7 @@ def killed(checkpoint, result, after):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_killed_fit_ends_as_if_it_had_not_been(kills, tmp_path):
     begun = time.monotonic()
     assert not killed(tmp_path / "whole", tmp_path / "whole.kofa", 600)

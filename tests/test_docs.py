@@ -73,7 +73,7 @@ def test_examples_run(example):
     done = subprocess.run(
         [sys.executable, "-W", "error", str(example)],
         capture_output=True,
-        timeout=50,
+        timeout=600,
         check=False,
         env=os.environ | {"PYTHONIOENCODING": "utf-8"},
         encoding="locale",

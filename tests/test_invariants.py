@@ -81,7 +81,7 @@ def smallest_rise(views, data, **options):
 
 
 @settings(
-    max_examples=250, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=100, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
 )
 @given(problems())
 def test_bound_never_falls(problem):
@@ -153,8 +153,8 @@ def test_order_of_samples_views_and_columns_does_not_matter(rng, missing):
     views = {"x": kofa.Real(), "y": kofa.Real(kernel=kofa.RBF())}
     rows, columns = rng.permutation(60), rng.permutation(5)
     shuffled = {"y": data["y"][rows], "x": data["x"][rows][:, columns]}
-    a = fit(views, data, n_factors=4, max_iter=400)
-    b = fit(dict(reversed(views.items())), shuffled, n_factors=4, max_iter=400)
+    a = fit(views, data, n_factors=4, max_iter=100)
+    b = fit(dict(reversed(views.items())), shuffled, n_factors=4, max_iter=100)
     np.testing.assert_allclose(a.lower_bound_, b.lower_bound_, rtol=1e-9)
     for view, order in (("x", columns), ("y", rows)):
         np.testing.assert_allclose(
@@ -208,7 +208,7 @@ def test_same_seed_same_result(rng):
     chosen = kofa.Real(kernel="rbf", landmarks=20, landmarks_by="random")
     views = {"x": chosen, "y": kofa.Real()}
     a, b, c, other = (
-        fit(views, data, n_init=3, random_state=seed)
+        fit(views, data, n_init=3, random_state=seed, max_iter=10)
         for seed in (5, 5, np.random.default_rng(5), 6)
     )
     for same in (b, c):
@@ -322,9 +322,7 @@ def mixed_problems(draw):
     return views, data, draw(st.sampled_from([None, 1, 2, 4, 8])), outputs
 
 
-@settings(
-    max_examples=200, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=80, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(mixed_problems())
 def test_bound_of_mixed_kinds_never_falls(problem):
     views, data, n_factors, outputs = problem
@@ -397,7 +395,7 @@ def test_masked_row_is_a_dropped_row_in_mixed_kinds(rng, options):
 @every_mix
 def test_mixed_prediction_of_a_row_does_not_depend_on_its_batch(rng, options):
     data = mixed(rng)
-    model = fit(data=data, **options)
+    model = fit(data=data, max_iter=10, **options)
     new = with_holes(data, rng)
     batch = answers(model, new)
     for i in (0, 6, 9, 17, 23, 59):
@@ -445,7 +443,7 @@ def test_order_of_samples_does_not_matter_in_mixed_kinds(rng, options):
     data = with_holes(mixed(rng), rng)
     rows = rng.permutation(60)
     shuffled = rows_of(data, rows)
-    a, b = (fit(data=d, n_factors=4, **options) for d in (data, shuffled))
+    a, b = (fit(data=d, n_factors=4, max_iter=15, **options) for d in (data, shuffled))
     np.testing.assert_allclose(a.lower_bounds_, b.lower_bounds_, rtol=1e-9)
     for name, view in a.views_.items():
         if view.likelihood is not None and name not in a.classes_:

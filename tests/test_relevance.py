@@ -262,7 +262,7 @@ def test_binary_outputs(rng):
 
 
 def test_categorical_outputs(rng):
-    X = rng.standard_normal((200, 12))
+    X = rng.standard_normal((120, 12))
     labels = np.array(list("abc"))[np.argmax(X[:, [1, 5, 9]], axis=1)]
     model = fit(kofa.RBF(relevance="learn"), X, labels, kofa.Categorical())
     assert model.selected_features("x", top=3) == [1, 5, 9]

@@ -192,8 +192,9 @@ def test_loaded_model_is_the_same_in_every_use(case, path):
     loaded = saved(model, path)
     check_is_fitted(loaded)
     assert repr(loaded) == repr(model)
+    some = {name: table[:20] for name, table in data.items()}
     with quiet():
-        pairs = zip(uses(model, data), uses(loaded, data), strict=True)
+        pairs = zip(uses(model, some), uses(loaded, some), strict=True)
         for (what, mine), (_, theirs) in pairs:
             assert_same(mine, theirs, f"{case}: {what}")
 

@@ -84,7 +84,7 @@ def test_rows_with_holes_do_not_depend_on_their_batch():
     x = holed(rng, new(f, rng, n=20)[0], 0.5)
     _, together = model.predict({"x": x}, "y", return_std=True)
     alone = [model.predict({"x": x[[i]]}, "y", return_std=True)[1][0] for i in range(20)]
-    np.testing.assert_allclose(alone, together, rtol=1e-9)
+    np.testing.assert_array_equal(alone, together)
 
 
 def test_holes_that_fit_had_too_are_part_of_its_noise():
@@ -100,7 +100,7 @@ def test_holes_that_fit_had_too_are_part_of_its_noise():
 
 def test_probabilities_of_rows_with_holes_are_less_sure():
     rng = np.random.default_rng(3)
-    x = rng.standard_normal((200, 4))
+    x = rng.standard_normal((120, 4))
     label = np.array(["a", "b", "c"])[np.argmax(x[:, :3], axis=1)]
     views = {"x": kofa.Real(kernel="rbf"), "label": kofa.Categorical()}
     model = kofa.FactorModel(views, outputs=["label"]).fit({"x": x, "label": label})
@@ -145,15 +145,14 @@ def test_what_is_explained_adds_nothing_and_what_is_far_counts_more():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "bank"])
-@pytest.mark.parametrize("shift", [0.0, 3.0, 1e6])
-def test_intervals_do_not_depend_on_the_batch_however_far_away(kernel, shift):
+def test_intervals_do_not_depend_on_the_batch_however_far_away(kernel):
     model, f, rng = fit(4, n=60, kernel=kernel)
-    x, _ = new(f, rng, shift, n=12)
+    x = np.concatenate([new(f, rng, shift, n=4)[0] for shift in (0.0, 3.0, 1e6)])
     for view in ("x", "y"):
         explain = model.reconstruct if view == "x" else model.predict
         _, together = explain({"x": x}, view, return_std=True)
         alone = [explain({"x": x[[i]]}, view, return_std=True)[1][0] for i in range(12)]
-        np.testing.assert_allclose(alone, together, rtol=1e-9)
+        np.testing.assert_array_equal(alone, together)
 
 
 def test_landmarks_explain_themselves_and_nothing_far_away():
