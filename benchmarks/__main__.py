@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--list] [--data-dir DIR] [NAME ...]`."""
+"""`python -m benchmarks [--list] [--data-dir DIR] [--by-fold FILE] [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -52,6 +52,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="run only these")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--data-dir", help="folder of the paper's sets (default: $KOFA_DATA)")
+    parser.add_argument(
+        "--by-fold",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="R² of other methods, to be compared with fold by fold (JSON; may be repeated)",
+    )
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in BENCHMARKS]
     if unknown:
@@ -63,6 +70,7 @@ def main() -> None:
     arguments = parse()
     if arguments.data_dir:
         os.environ["KOFA_DATA"] = arguments.data_dir
+    os.environ["KOFA_BY_FOLD"] = os.pathsep.join(arguments.by_fold)
     if arguments.list:
         print(*BENCHMARKS, sep="\n")
     else:

@@ -45,3 +45,15 @@ def label_scores(X: Array, Y: Array, X_new: Array) -> Array:
     """
     models = [tuned(SVC(), X, y, SMALL_GRID, "roc_auc") for y in Y.T]
     return np.column_stack([model.decision_function(X_new) for model in models])
+
+
+def label_probabilities(X: Array, Y: Array, X_new: Array) -> Array:
+    """(n, labels), as in libsvm, each label with an SVM of its own."""
+    columns = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # `probability` will go in scikit-learn 1.11
+        for y in Y.T:
+            best = tuned(SVC(), X, y, SMALL_GRID, "roc_auc").best_params_
+            svm = make_pipeline(StandardScaler(), SVC(probability=True, random_state=0))
+            columns.append(svm.set_params(**best).fit(X, y).predict_proba(X_new)[:, 1])
+    return np.column_stack(columns)

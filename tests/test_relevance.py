@@ -9,6 +9,7 @@ import kofa
 from kofa.kernels import Polynomial
 from kofa.learning import (
     _FEW_NOISES,
+    LogRelevance,
     Objective,
     Outputs,
     Relevance,
@@ -17,6 +18,7 @@ from kofa.learning import (
     _by_eigenvalues,
     _complete,
     learn,
+    starts,
 )
 from kofa.linalg import Groups, centre
 
@@ -72,14 +74,20 @@ def sources_of(name, X):
         "groups": [Relevance(kofa.RBF(2.0, groups=pairs), X, X, True)],
         "sparse": [Relevance(kofa.RBF(2.0, sparsity=3.0), X, X, True)],
         "sparse linear": [Relevance(kofa.Linear(sparsity=0.5), X, X, False)],
+        "log": [LogRelevance(kofa.Laplacian(3.0), X, X, True)],
+        "log, fixed width": [LogRelevance(kofa.Laplacian(3.0), X, X, False)],
+        "log, groups": [LogRelevance(kofa.Laplacian(3.0, groups=pairs), X, X, True)],
+        "sparse laplacian": [Relevance(kofa.Laplacian(3.0, sparsity=2.0), X, X, True)],
     }
     several = [
         *sources["rbf"], *sources["linear"], *sources["width"], Source(Polynomial(2), X, X),
     ]  # fmt: skip
+    sources["bank"] = [Source(linear, X, X), *sources["width"], *sources["log"]]
     return sources.get(name, several)
 
 
 NAMES = ["width", "laplacian", "rbf", "linear", "groups", "sparse", "sparse linear", "several"]
+LAPLACIAN = ["log", "log, fixed width", "log, groups", "sparse laplacian", "bank"]
 
 
 def objective_of(rng, name, holes=False, many=False, shared=False):
@@ -92,18 +100,24 @@ def objective_of(rng, name, holes=False, many=False, shared=False):
     outputs = Outputs.of(Y, Groups(label, int(label.max()) + 1))
     objective = Objective(sources_of(name, X), outputs)
     theta = objective.begin + 0.3 * rng.standard_normal(len(objective.begin))
-    return objective, np.abs(theta) if name in ("sparse", "sparse linear") else theta
+    return objective, np.abs(theta) if name.startswith("sparse") else theta
 
 
-def check_gradient(objective, theta):
+def check_gradient(objective, theta, rtol=1e-6, atol=1e-7):
     for part in (objective.likelihood, objective.log_prior, objective.negative):
         numerical = differences(lambda t, part=part: part(t)[0], theta)
-        np.testing.assert_allclose(part(theta)[1], numerical, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(part(theta)[1], numerical, rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gradient_in_every_parameter(rng, name):
     check_gradient(*objective_of(rng, name))
+
+
+@pytest.mark.parametrize("name", LAPLACIAN)
+def test_gradient_in_the_relevances_of_a_laplacian(rng, name):
+    """Its sums of gaps are in single precision."""
+    check_gradient(*objective_of(rng, name, holes=True), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
@@ -133,24 +147,41 @@ def test_noises_that_no_column_has_get_no_gradient(rng):
 
 
 @pytest.mark.parametrize("make", [lambda r: kofa.RBF(1.3, relevance=r),
-                                  lambda r: kofa.Linear(relevance=r)])  # fmt: skip
+                                  lambda r: kofa.Linear(relevance=r),
+                                  lambda r: kofa.Laplacian(1.3, relevance=r)])  # fmt: skip
 def test_relevance_gradient_of_any_function_of_the_kernel(rng, make):
     X, V, G = (rng.standard_normal(s) for s in ((7, 4), (5, 4), (7, 5)))
     weights = np.array([0.5, 1.0, 2.0, 0.7])
     kernel = make(weights)
-    gradient = kernel.relevance_gradient(X, V, kernel(X, V), G)
-    numerical = differences(lambda r: float(np.vdot(G, make(r)(X, V))), weights)
-    np.testing.assert_allclose(gradient, numerical, rtol=1e-6)
+    rtol = 1e-5 if isinstance(kernel, kofa.Laplacian) else 1e-6  # in single precision
+    for others, slope in ((V, G), (X, rng.standard_normal((7, 7)))):
+        gradient = kernel.relevance_gradient(X, others, kernel(X, others), slope)
+        numerical = differences(lambda r: float(np.vdot(slope, make(r)(X, others))), weights)  # noqa: B023
+        np.testing.assert_allclose(gradient, numerical, rtol=rtol)
+
+
+def test_relevance_gradient_of_a_laplacian_in_any_unit_and_size(rng, monkeypatch):
+    X, G = rng.standard_normal((9, 3)), rng.standard_normal((9, 9))
+    unit = np.array([1e-60, 1.0, 1e60])
+    plain = kofa.Laplacian(1.0, relevance=[1.0, 1.0, 1.0])
+    other = kofa.Laplacian(1.0, relevance=1 / unit)
+    expected = plain.relevance_gradient(X, X, plain(X, X), G)
+    found = other.relevance_gradient(X * unit, X * unit, other(X * unit, X * unit), G)
+    np.testing.assert_allclose(found / unit, expected, rtol=1e-5)
+    monkeypatch.setattr("kofa.kernels._CACHE", 1)  # row by row
+    np.testing.assert_allclose(plain.relevance_gradient(X, X, plain(X, X), G), expected, rtol=1e-5)
 
 
 def test_weights_inside_a_kernel_scale_its_columns(rng):
     X, V, weights = rng.standard_normal((4, 3)), rng.standard_normal((6, 3)), [0.25, 0.0, 4.0]
     root = np.sqrt(weights)
-    for plain, weighted in (
-        (kofa.RBF(1.5), kofa.RBF(1.5, relevance=weights)),
-        (kofa.Linear(), kofa.Linear(relevance=weights)),
+    for plain, weighted, scale in (
+        (kofa.RBF(1.5), kofa.RBF(1.5, relevance=weights), root),
+        (kofa.Linear(), kofa.Linear(relevance=weights), root),
+        (kofa.Laplacian(1.5), kofa.Laplacian(1.5, relevance=weights), root**2),
     ):
-        np.testing.assert_allclose(weighted(X, V), plain(X * root, V * root))
+        np.testing.assert_allclose(weighted(X, V), plain(X * scale, V * scale))
+        np.testing.assert_allclose(weighted(X, X), plain(X * scale, X * scale))
         np.testing.assert_allclose(weighted.diagonal(X), np.diagonal(weighted(X, X)))
 
 
@@ -182,8 +213,57 @@ def test_planted_features_of_a_linear_kernel_are_found(rng):
     assert model.selected_features("x", top=3) == PLANTED
 
 
+def test_planted_features_of_a_laplacian_kernel_are_found(rng):
+    X, y = nonlinear(rng)
+    model = fit(kofa.Laplacian(relevance="learn"), X, y)
+    assert model.selected_features("x", top=3) == PLANTED
+    assert relevance(model).mean() == pytest.approx(1.0)
+    sparse = relevance(fit(kofa.Laplacian(relevance="learn", sparsity=5.0), X, y))
+    assert (sparse[PLANTED] > 0).all()
+    assert (np.delete(sparse, PLANTED) == 0.0).sum() >= 10
+
+
+def test_every_default_fit_knows_which_features_matter(rng):
+    X, y = nonlinear(rng, n=200)
+    model = kofa.KernelFactorRegressor().fit(X, y).model_
+    assert set(model.selected_features("X", top=2)) == set(PLANTED[:2])  # the third is a line
+    labels = (y[:, 0] > 0).astype(int)
+    model = kofa.KernelFactorClassifier().fit(X[:, :12], labels).model_
+    assert len(model.feature_relevance("X")) == 12
+
+
+def test_the_bank_has_no_relevance_where_there_is_nothing_to_learn_from(rng):
+    """Without outputs, and where it is an output itself."""
+    X = rng.standard_normal((30, 4))
+    model = kofa.KernelFactorAnalysis().fit(X).model_
+    assert model.kernels_["X"].kernels[2].relevance is None
+    views = {"x": kofa.Real(), "y": kofa.Real(kernel="bank")}
+    model = kofa.FactorModel(views, outputs=["y"]).fit({"x": X, "y": X})
+    assert model.kernels_["y"].kernels[2].relevance is None
+    with pytest.raises(kofa.DataError, match="no relevance of features"):
+        model.feature_relevance("y")
+
+
+def test_relevance_auto_with_given_weights_is_none(rng):
+    X, y = nonlinear(rng, n=40)
+    kernel = kofa.Mixture([kofa.Linear(), kofa.Laplacian(relevance="auto")], weights=[1, 1])
+    assert fit(kernel, X, y).kernels_["x"].kernels[1].relevance is None
+
+
+def test_relevances_of_a_laplacian_start_from_two_sets_of_weights(rng):
+    X = rng.standard_normal((30, 5))
+    objective = Objective(sources_of("bank", X), apart(X[:, :2]))
+    found = starts(objective)
+    assert [len(widths) for widths in found] == [3, 3]
+    for widths, shares in zip(found, ([1 / 3, 1 / 3, 1 / 3], [0.2, 0.005, 0.795]), strict=True):
+        for theta in widths:
+            np.testing.assert_allclose(objective.split(theta)[1] * objective.variances, shares)
+    alone = Objective(sources_of("log", X), apart(X[:, :2]))
+    assert [len(widths) for widths in starts(alone)] == [3]
+
+
 @pytest.mark.filterwarnings("ignore:.*same value in all samples")
-@pytest.mark.parametrize("kernel", [kofa.RBF, kofa.Linear])
+@pytest.mark.parametrize("kernel", [kofa.RBF, kofa.Linear, kofa.Laplacian])
 def test_constant_feature_has_no_relevance(rng, kernel):
     X, y = nonlinear(rng, n=60)
     X[:, 4] = 3.0

@@ -185,7 +185,8 @@ class KernelFactorAnalysis(_KernelFactors):
     ----------
     kernel : str, kernel, callable, list of these, None, or dict of view → one of these
         How rows are compared, as in `kofa.Real`. The default is a weighted sum of a linear, an
-        RBF and a Laplacian kernel. None explains the columns themselves. "precomputed": X is
+        RBF and a Laplacian kernel, the last with a relevance of each feature where there is a
+        target to learn it from. None explains the columns themselves. "precomputed": X is
         the kernel.
     columns : dict of view → columns, or None
         Splits X into views that each have a kernel of their own: names or positions of columns,
@@ -236,7 +237,8 @@ class KernelFactorRegressor(RegressorMixin, _KernelFactors):  # type: ignore[mis
     ----------
     kernel, columns, n_factors, sparse, landmarks, scale, n_init, max_iter, tol, random_state, \
 callback
-        As for `KernelFactorAnalysis`. Widths and weights of kernels are learnt from the targets.
+        As for `KernelFactorAnalysis`. Widths and weights of kernels, and the relevance of each
+        feature, are learnt from the targets.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ def relevances(name: str, view: FittedView, posterior: ViewPosterior) -> Array:
         if kernel is None:
             raise DataError(
                 f"View {name!r}: the {kernel_name(view.encoder.kernel)} kernel has no relevance of "
-                f"features; declare RBF(relevance='learn') or Linear(relevance='learn')."
+                f"features; declare RBF(relevance='learn'), or 'bank' beside outputs."
             )
         return np.array(kernel.relevance, dtype=float)
     if posterior.gamma is None or view.classes is not None:

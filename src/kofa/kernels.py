@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from kofa.checks import is_among, is_number, nearest, shown
 from kofa.errors import DataError, DeclarationError, warn
@@ -18,6 +18,7 @@ from kofa.scaling import REACH, Scaling
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
 _SHOWN = 8  # features whose relevance a repr lists
 _BLOCK = 2**20  # entries of a kernel that are computed at a time
+_CACHE = 2**15  # numbers that stay near the processor
 ROUNDING = 1e-9  # of a similarity: what less of it is left unexplained may be rounding
 # What centring leaves of a kernel, relative to its values: below, it is rounding, or that shows.
 _CONSTANT, _HARDLY_VARIES = 1e-12, 1e-7
@@ -74,9 +75,9 @@ class Weighted(Kernel):
 
     Parameters
     ----------
-    relevance : None, "learn" or numbers
+    relevance : None, "learn", "auto" or numbers
         λ_j ≥ 0 of each feature, in the order of the columns. None is one for all; "learn" finds
-        the λ that explain the output views best.
+        the λ that explain the output views best, and "auto" does so where there are some.
     groups : None or sequence
         A label for each feature; features with the same label share one λ.
     sparsity : None or float
@@ -87,7 +88,9 @@ class Weighted(Kernel):
         "reconstruction" is the published choice, how well the factors explain the kernel.
     """
 
-    relevance: Literal["learn"] | tuple[float, ...] | None = field(default=None, kw_only=True)
+    relevance: Literal["learn", "auto"] | tuple[float, ...] | None = field(
+        default=None, kw_only=True
+    )
     groups: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
     sparsity: float | None = field(default=None, kw_only=True)
     objective: Literal["evidence", "reconstruction"] = field(default="evidence", kw_only=True)
@@ -111,7 +114,12 @@ class Weighted(Kernel):
 
     @property
     def learns_relevance(self) -> bool:
-        return isinstance(self.relevance, str) and self.relevance == "learn"
+        return isinstance(self.relevance, str) and self.relevance in ("learn", "auto")
+
+    @property
+    def needs_outputs(self) -> bool:
+        """Whether it was said that there is something to learn from."""
+        return self.learns_relevance and self.relevance == "learn"
 
     def weights(self, n_features: int) -> Array | None:
         """λ, or None where all features count alike."""
@@ -289,18 +297,30 @@ class RBF(Weighted, Radial):
         return float(np.sqrt(distance))
 
 
-@dataclass(frozen=True)
-class Laplacian(Radial):
-    """k(x, v) = exp(−‖x − v‖₁ / width).
+@dataclass(frozen=True, repr=False)
+class Laplacian(Weighted, Radial):
+    """k(x, v) = exp(−Σ_j λ_j |x_j − v_j| / width), λ_j = 1 unless `relevance` says otherwise.
 
     >>> import numpy as np, kofa
     >>> kofa.Laplacian(width=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
     array([[1.    , 0.3679]])
+    >>> kofa.Laplacian(1.0, relevance=[1, 0])(np.array([[0.0, 0.0]]), np.array([[1.0, 9.0]]))
+    array([[0.36787944]])
     """
 
     def distance(self, X: Array, V: Array) -> Array:
-        """‖x − v‖₁"""
-        return np.asarray(cdist(X, V, "cityblock"))
+        """Σ_j λ_j |x_j − v_j|"""
+        weights = self.weights(X.shape[1])
+        same = X is V
+        X = X if weights is None else X * weights
+        if same:
+            return np.asarray(squareform(pdist(X, "cityblock"), checks=False))
+        return np.asarray(cdist(X, V if weights is None else V * weights, "cityblock"))
+
+    def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:
+        assert not isinstance(self.width, str)
+        # −Σ H_nu |x_nj − v_uj| / width, H = G∘K
+        return _gaps(X, V, G * K) / -self.width
 
     def profile(self, distance: Array, width: float) -> Array:
         distance *= -1.0 / width
@@ -309,6 +329,22 @@ class Laplacian(Radial):
     def slope(self, distance: Array, width: float) -> Array:
         scaled = distance / width
         return np.asarray(scaled * np.exp(-scaled))
+
+
+def _gaps(X: Array, V: Array, H: Array) -> Array:
+    """Σ_nu H_nu |x_nj − v_uj|: (D,), block by block, in single precision on unit scale."""
+    same = X is V
+    if same:  # every pair once
+        H = np.triu(H + H.T, 1)
+    unit = np.maximum(np.abs(V).max(axis=0), np.finfo(float).tiny)
+    x, v, h = (np.ascontiguousarray(a, dtype=np.float32) for a in (X / unit, V / unit, H))
+    total, step = np.zeros(X.shape[1]), max(1, 2 * _CACHE // max(1, v.size))
+    for start in range(0, len(x), step):
+        rows, others = slice(start, start + step), slice(start if same else 0, None)
+        gaps = x[rows, None, :] - v[others]
+        np.abs(gaps, out=gaps)
+        total += h[rows, others].ravel() @ gaps.reshape(-1, x.shape[1])
+    return np.asarray(total * unit)
 
 
 @dataclass(frozen=True)
@@ -419,7 +455,7 @@ class Mixture(Kernel):
 
 
 _BY_NAME: dict[str, Callable[[], Kernel]] = {
-    "bank": lambda: Mixture((Linear(), RBF(), Laplacian())),
+    "bank": lambda: Mixture((Linear(), RBF(), Laplacian(relevance="auto"))),
     "rbf": RBF,
     "linear": Linear,
     "polynomial": Polynomial,
@@ -514,7 +550,7 @@ def _check_weighted(kernel: Weighted, view: str) -> None:
     numbers = isinstance(given, tuple) and all(is_number(x) and x >= 0 for x in given)
     if not (given is None or kernel.learns_relevance or numbers):
         raise DeclarationError(
-            f"View {view!r}: expected relevance None, 'learn' or numbers of at least 0 "
+            f"View {view!r}: expected relevance None, 'learn', 'auto' or numbers of at least 0 "
             f"but got {shown(given)}."
         )
     if not (kernel.groups is None or _are_labels(kernel.groups)):
@@ -552,7 +588,7 @@ def _check_mixture(kernel: Mixture, view: str) -> None:
                 f"but got {shown(part)}{hint or '.'}"
             )
         _check(part, view)
-        if not isinstance(part, Weighted) or not part.learns_relevance:
+        if not isinstance(part, Weighted) or not part.needs_outputs:
             continue
         if not isinstance(kernel.weights, str) or part.objective != "evidence":
             raise DeclarationError(

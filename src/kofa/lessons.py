@@ -66,7 +66,10 @@ def _joined(found: list[Kernel], v: list[float]) -> tuple[Kernel, float]:
 
 def _check_relevance(study: Study) -> None:
     for name, kernel in study.kernels.items():
-        asked = any(learns_relevance(part) for part in parts(kernel))
+        asked = any(
+            learns_relevance(part) and isinstance(part, Weighted) and part.needs_outputs
+            for part in parts(kernel)
+        )
         if asked and (name in study.outputs or not study.targets):
             raise DeclarationError(
                 f"View {name!r}: relevance='learn' needs an output to learn from; name one that "
@@ -91,6 +94,8 @@ def _anything_to_learn(study: Study) -> bool:
 
 def _without_relevance(kernel: Kernel) -> Kernel:
     """The kernel before its relevance is learnt: all features alike."""
+    if isinstance(kernel, Mixture):
+        return replace(kernel, kernels=tuple(map(_without_relevance, kernel.kernels)))
     if isinstance(kernel, Weighted) and kernel.learns_relevance:
         return replace(kernel, relevance=None)
     return kernel

@@ -121,7 +121,7 @@ _width = either(number, one_of("auto", "median"))
 _names = maybe(tuple_of(is_name))
 _precision = an(Gamma, Known)
 _weighted: Fields = {
-    "relevance": maybe(either(one_of("learn"), tuple_of(number))),
+    "relevance": maybe(either(one_of("learn", "auto"), tuple_of(number))),
     "groups": _names,
     "sparsity": maybe(number),
     "objective": one_of("evidence", "reconstruction"),
@@ -142,7 +142,7 @@ SCHEMA: dict[type[Any], Fields] = {
     RBF: {"width": _width, **_weighted},
     Linear: _weighted,
     Polynomial: {"degree": whole, "offset": number},
-    Laplacian: {"width": _width},
+    Laplacian: {"width": _width, **_weighted},
     Precomputed: {},
     Mixture: {
         "kernels": tuple_of(an(Kernel)),
