@@ -39,7 +39,10 @@ FITS = {
         {"outputs": ["y"]},
     ),
     "labels": (
-        {"x": kofa.Real(kernel="bank"), "c": kofa.Categorical()},
+        {
+            "x": kofa.Real(kernel=kofa.Mixture(["linear", "rbf", "laplacian"])),
+            "c": kofa.Categorical(),
+        },
         {"x": HOLES, "c": LABELS},
         {"outputs": ["c"]},
     ),
