@@ -10,7 +10,7 @@ import pytest
 
 import kofa
 from conftest import KINDS, mixed
-from kofa.tables import align, read_table
+from kofa.tables import Samples, Table, align, read_table, restored
 
 pl = pytest.importorskip("polars")
 
@@ -232,6 +232,14 @@ def test_impute_between_whole_numbers_gives_floats():
     assert filled.dtypes == [pl.Float64, pl.Float32, pl.Decimal(20, 1)]
     assert filled["b"].equals(x["b"])
     assert filled["c"].equals(x["c"])
+
+
+def test_fills_too_large_for_their_type_give_wider_floats():
+    table = Table("x", np.zeros((2, 1)), columns=("a",), schema=(pl.Float32,))
+    samples = Samples(2, None, {}, polars=True)
+    small, large = (restored(np.array([[1.0], [x]]), table, samples) for x in (0.5, 1e39))
+    assert small["a"].dtype == pl.Float32
+    assert large["a"].to_list() == [1.0, 1e39]
 
 
 def test_holes_of_a_kernelized_view_stay_null():

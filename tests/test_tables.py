@@ -139,7 +139,12 @@ def test_without_pandas_the_error_says_what_to_install(monkeypatch):
         ("int8", [1.0, 2.5], "float64"),
         ("bool", [1.0, 0.0], "bool"),
         ("bool", [1.0, 0.5], "float64"),
+        ("int8", [1.0, 128.0], "float64"),
+        ("uint8", [1.0, -1.0], "float64"),
+        ("int64", [1.0, 2.0**63], "float64"),
         ("float32", [1.0, 0.1], "float32"),
+        ("float32", [1.0, 1e39], "float64"),
+        ("float32", [1.0, np.nan], "float32"),
     ],
 )
 def test_restored_keeps_types_that_hold_the_values(dtype, filled, expected):

@@ -554,14 +554,25 @@ def _typed(values: Any, dtype: Any) -> Any:
     if dtype in (bool, int) and isinstance(dtype, type):
         typed = _typed(values, np.dtype(dtype))
         return typed if typed is values else typed.astype(object)
-    if getattr(dtype, "kind", "O") in "iub" and values.dtype.kind == "f":
-        whole = values == np.floor(values)
-        if not np.all(whole if dtype.kind != "b" else (values == 0) | (values == 1)):
-            return values  # holes that stay, or fills between whole numbers
+    numbers = getattr(dtype, "kind", "O") in "iubf" and values.dtype.kind == "f"
+    if numbers and not np.all(_fits(values, dtype)):
+        return values
     try:
         return values.astype(dtype)
     except (TypeError, ValueError, OverflowError):
         return values
+
+
+def _fits(values: Any, dtype: Any) -> Any:
+    """Where a type of numbers can hold floats: no holes or fractions in whole numbers."""
+    if dtype.kind == "b":
+        return (values == 0) | (values == 1)
+    name = f"{dtype.kind}{dtype.itemsize}"
+    if dtype.kind == "f":
+        return ~(np.abs(values) > float(np.finfo(name).max))
+    limits = np.iinfo(name)
+    within = (values >= float(limits.min)) & (values < float(limits.max) + 1.0)
+    return within & (values == np.floor(values))
 
 
 def _polars_names(columns: Sequence[Hashable] | None, n: int) -> list[str]:
@@ -599,6 +610,7 @@ def _polars_typed(series: Any, dtype: Any) -> Any:
         return series.cast(dtype)
     series = series.fill_nan(None)
     if dtype.is_float():
-        return series.cast(dtype)
+        typed = series.cast(dtype)
+        return series if typed.is_infinite().any() else typed
     typed = series.cast(dtype, strict=False)  # fills between whole numbers become other numbers
     return typed if typed.cast(pl.Float64).equals(series) else series
