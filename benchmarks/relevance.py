@@ -10,12 +10,13 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.data import Array
-from benchmarks.report import Benchmark, Mark, Result
+from benchmarks.data import Array, stored
+from benchmarks.report import Benchmark, Mark, Result, skipped
 from benchmarks.timing import seconds, threads
-from kofa import RBF, FactorModel, Real
+from kofa import RBF, FactorModel, KernelFactorClassifier, Real
 from kofa.kernels import Kernel, Weighted
 from kofa.learning import Learnt, Objective, Outputs, Relevance, learn
 from kofa.linalg import Groups
@@ -123,6 +124,123 @@ def rbf_gain() -> Result:
     return Result(what, min(gains), Mark(low=0.1), text)
 
 
+# ---------------------------------------------------------------- other functions
+
+
+def waves(x: Array) -> Array:
+    """Fast waves, one of them even, and products."""
+    return np.column_stack(
+        [np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2], np.cos(1.5 * x[:, 3]) * x[:, 0]]
+    )
+
+
+def products(x: Array) -> Array:
+    """No feature has an effect of its own."""
+    return (x[:, 0] * x[:, 1] + x[:, 2] * x[:, 3])[:, None]
+
+
+def jumps(x: Array) -> Array:
+    """Not smooth."""
+    return (np.sign(x[:, 0]) + 1.5 * np.abs(x[:, 1]) + np.sign(x[:, 2] * x[:, 3]))[:, None]
+
+
+# The function, how many features it has of how many, and rows.
+FUNCTIONS: dict[str, tuple[Any, int, int, int]] = {
+    "waves": (waves, 4, 40, 260),
+    "products": (products, 4, 60, 300),
+    "jumps": (jumps, 4, 100, 300),
+}
+
+
+def function_area(name: str, seed: int) -> float:
+    """AUROC of λ of an RBF kernel."""
+    function, n_planted, n_features, n = FUNCTIONS[name]
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, n_features))
+    Y = function(X)
+    Y = Y / Y.std(axis=0) + NOISE * rng.standard_normal(Y.shape)
+    views = {"x": Real(kernel=RBF(relevance="learn")), "y": Real()}
+    model = FactorModel(views, outputs=["y"], max_iter=10, tol=1.0).fit({"x": X, "y": Y})
+    return auroc(model, np.arange(n_planted))
+
+
+def functions() -> Result:
+    """Share of the runs in which λ tells the planted features from all others."""
+    areas = {"five features": [area for area, _, _ in rbf_fits()]}
+    areas |= {name: [function_area(name, seed) for seed in SEEDS] for name in FUNCTIONS}
+    share = float(np.mean([area >= 0.99 for mine in areas.values() for area in mine]))
+    text = "; ".join(f"{name} {span(mine, 3)}" for name, mine in areas.items())
+    what = f"runs with an AUROC of λ of at least .99, four functions, {len(SEEDS)} seeds each"
+    return Result(what, share, Mark(low=0.95), f"{share:.0%} ({text})")
+
+
+# ---------------------------------------------------------------- more features than samples
+
+WIDE_FOLDS = 5
+LEAST_ACCURACY, MOST_LOSS, LEAST_JACCARD = -0.01, 0.02, 0.5
+
+
+def wide_set(name: str) -> tuple[Array, NDArray[Any]] | None:
+    """X and classes; of cll the drugs, and whether the IGHV gene is mutated."""
+    if name != "cll":
+        data = stored(name, "X", "y_binary" if name == "arrhythmia" else "y")
+        return None if data is None else (data[0].astype(float), data[1])
+    data = stored(
+        name,
+        *("X_drugs", "samples_drugs", "X_mutations", "samples_mutations"),
+        "feature_names_mutations",
+    )
+    if data is None:
+        return None
+    X, patients, mutations, others, genes = data
+    ighv = mutations[:, genes.tolist().index("IGHV")]
+    known = dict(zip(others.tolist(), ighv.tolist(), strict=True))
+    y = np.array([known.get(patient, np.nan) for patient in patients.tolist()])
+    return X[~np.isnan(y)].astype(float), y[~np.isnan(y)].astype(int)
+
+
+def wide_scores(X: Array, y: NDArray[Any], kernel: Kernel) -> Array:
+    """Accuracy and log-loss, means over folds."""
+    scores = []
+    folds = StratifiedKFold(WIDE_FOLDS, shuffle=True, random_state=0)
+    for train, test in folds.split(X, y):
+        model = KernelFactorClassifier(kernel).fit(X[train], y[train])
+        proba = model.predict_proba(X[test])
+        right = model.classes_[proba.argmax(axis=1)] == y[test]
+        scores.append([right.mean(), log_loss(y[test], proba, labels=model.classes_)])
+    return np.mean(scores, axis=0)
+
+
+def jaccard(X: Array, y: NDArray[Any], kernel: Kernel) -> float:
+    """Of the features that two halves select; one where both select none."""
+    halves = StratifiedKFold(2, shuffle=True, random_state=0).split(X, y)
+    first, second = (
+        set(KernelFactorClassifier(kernel).fit(X[half], y[half]).model_.selected_features("X"))
+        for half, _ in halves
+    )
+    return len(first & second) / len(first | second) if first | second else 1.0
+
+
+def wide(name: str) -> Result:
+    """By how much λ loses beyond what it may; 0 where it does not, and the halves agree."""
+    what = f"RBF with λ against without on {name}, {WIDE_FOLDS} folds: losses above their limits"
+    mark = Mark(high=0.0)
+    data = wide_set(name)
+    if data is None:
+        return skipped(what, mark)
+    learnt = RBF(relevance="learn")
+    accuracy, loss = wide_scores(*data, learnt) - wide_scores(*data, RBF())
+    agree = jaccard(*data, learnt)
+    over = max(
+        LEAST_ACCURACY - float(accuracy), float(loss) - MOST_LOSS, LEAST_JACCARD - agree, 0.0
+    )
+    text = (
+        f"{over:.3f} (accuracy {accuracy:+.3f}, log-loss {loss:+.3f}; Jaccard of the features that "
+        f"two halves select {agree:.2f}; X {data[0].shape})"
+    )
+    return Result(what, over, mark, text)
+
+
 # ---------------------------------------------------------------- λ does not collapse
 
 
@@ -224,6 +342,11 @@ BENCHMARKS: dict[str, Benchmark] = {
     "primal-features-off": primal_noise,
     "rbf-features": rbf_features,
     "rbf-features-r2": rbf_gain,
+    "relevance-functions": functions,
+    **{
+        f"relevance-wide-{name}": partial(wide, name)
+        for name in ("cll", "arrhythmia", "olivetti_orl")
+    },
     "collapse": collapse,
     "relevance-step": relevance_step,
 }

@@ -16,6 +16,8 @@ from kofa.posterior import ViewPosterior
 from kofa.tables import import_pandas
 
 _OFF = 1e-2  # share of the largest λ below which a feature is off
+# Times the geometric mean of λ: where no feature is off, one that counts stands out by this.
+_STANDS_OUT = float(np.e)
 _CHANCE = 0.05  # that any column without signal is taken to have some
 
 
@@ -84,10 +86,21 @@ def off_below(view: FittedView, posterior: ViewPosterior, relevance: Array) -> A
     the mark is what the largest of all columns exceeds with a probability of 5 %.
     """
     if isinstance(view.encoder, KernelMap):
-        return _OFF * float(relevance.max(initial=0.0))
+        return _relevant_from(relevance[np.ptp(view.encoder.V, axis=0) > 0])
     n_columns, n_factors = posterior.weights.mean.shape
     n = 1.0 / (posterior.weights.bias_variance * posterior.precision)
     return np.asarray(chdtri(n_factors, _CHANCE / n_columns) / n)
+
+
+def _relevant_from(relevance: Array) -> float:
+    """The least λ that counts, of features that are not constant.
+
+    Where none of them is off, nothing may be known of any. Then only those count that stand out.
+    """
+    off = _OFF * float(relevance.max(initial=0.0))
+    if off > 0 and relevance.min() >= off:
+        return _STANDS_OUT * float(np.exp(np.log(relevance).mean()))
+    return off
 
 
 def selected(relevance: Array, top: int | None, threshold: Array | float) -> BoolArray:
