@@ -153,3 +153,13 @@ def test_restored_keeps_types_that_hold_the_values(dtype, filled, expected):
     out = restored(np.array(filled)[:, None], table, samples)
     assert str(out["a"].dtype) == expected
     np.testing.assert_allclose(out["a"].astype(float), filled, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("filled", "expected"), [([1.0, 0.0], "Sparse[int8, 0]"), ([300.0, 0.5], "float64")]
+)
+def test_restored_keeps_sparse_columns_that_hold_the_values(filled, expected):
+    table = Table("x", np.zeros((2, 1)), columns=("a",), dtypes=(pd.SparseDtype("int8", 0),))
+    out = restored(np.array(filled)[:, None], table, Samples(2, pd.Index(["u", "v"]), {}))
+    assert str(out["a"].dtype) == expected
+    np.testing.assert_array_equal(np.asarray(out["a"], dtype=float), filled)

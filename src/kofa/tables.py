@@ -565,6 +565,7 @@ def _typed(values: Any, dtype: Any) -> Any:
 
 def _fits(values: Any, dtype: Any) -> Any:
     """Where a type of numbers can hold floats: no holes or fractions in whole numbers."""
+    dtype = getattr(dtype, "subtype", dtype)  # of a sparse column
     if dtype.kind == "b":
         return (values == 0) | (values == 1)
     name = f"{dtype.kind}{dtype.itemsize}"
