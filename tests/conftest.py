@@ -12,8 +12,9 @@ import pytest
 import kofa
 from kofa import datasets
 from kofa.engine import InMemory
-from kofa.inference import Role, prepare, spectral, start
+from kofa.inference import prepare, spectral, start
 from kofa.observations import Observations, Rows
+from kofa.start import Role
 
 
 def find_data() -> Path | None:
@@ -95,8 +96,9 @@ def core(views, roles=None, n_factors=3, seed=0, likelihoods=None):
     ]
     engine = InMemory(Rows.stack(observed))
     rng = np.random.default_rng(seed)
-    Z = spectral(engine, roles, n_factors, rng)
-    state = start(engine, prepare(engine, roles, Z, rng), Z)
+    Z = spectral(engine, n_factors, rng)
+    supervised = any(role.output for role in roles)
+    state = start(engine, prepare(engine, roles, Z, supervised), Z)
     return engine, state, roles
 
 

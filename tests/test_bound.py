@@ -11,8 +11,8 @@ from scipy.integrate import quad
 
 from conftest import core
 from kofa.bound import elbo, entropy_bias, kl_w, kl_z, likelihood
-from kofa.inference import Role
 from kofa.posterior import Gamma
+from kofa.start import Role
 from kofa.updates import centred, evidence, global_step, local_step
 
 

@@ -12,9 +12,9 @@ from scipy.special import log_ndtr
 
 from conftest import core
 from kofa.bound import elbo, likelihood
-from kofa.inference import Role
 from kofa.likelihoods import Bernoulli, Multinomial, Poisson
 from kofa.posterior import Known
+from kofa.start import Role
 from kofa.updates import augment, centred, evidence, global_step, local_step
 from test_bound import expected_square, weight_covariance
 from test_likelihoods import ahead_of, integrate_cone

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa.inference import Role, energy
 from kofa.kernels import as_kernels
 from kofa.linalg import centre
+from kofa.start import Role, energy
 
 
 def curved(rng, n=100):

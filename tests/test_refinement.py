@@ -11,11 +11,11 @@ from scipy.optimize import approx_fprime, minimize
 
 from conftest import core
 from kofa.bound import elbo
-from kofa.inference import Role, _refine
 from kofa.likelihoods import Bernoulli, Multinomial, Poisson
 from kofa.observations import Observations
 from kofa.posterior import Gamma
 from kofa.refinement import SIGNALS, Chart, choose_scale, left_out, refine, sample_rows
+from kofa.start import Role
 from kofa.updates import centred, global_step, update_weights
 
 RATE = np.array([2.0, 1.0, 5.0])
@@ -109,7 +109,9 @@ def test_gradient_is_that_of_the_objective(rng, make, rho):
 def test_refined_weights_raise_the_bound(rng, make, rho):
     engine, state, stats, views = problem(rng, make, rho)
     before = elbo(state, stats, views).total
-    refined, stats = _refine(engine, [1], state, stats, views)
+    weights = refine(state[1], views[1], partial(engine.revisit, 1))
+    stats = stats.with_touch(1, engine.revisit(1, weights))
+    refined = (state[0], replace(state[1], weights=weights))
     after = elbo(refined, stats, centred(stats, engine.rows)).total
     assert after > before + 0.1
 

@@ -7,8 +7,8 @@ from scipy.optimize import approx_fprime
 
 from conftest import core, two_views
 from kofa.bound import kl_w, kl_z
-from kofa.inference import Role
 from kofa.rotation import Term, best_rotation, objective, rotate
+from kofa.start import Role
 from kofa.updates import centred, global_step
 
 

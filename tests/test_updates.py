@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import core, two_views
-from kofa.inference import Role
+from kofa.start import Role
 from kofa.updates import (
     centred,
     evidence,

@@ -8,6 +8,8 @@ it is predicted, makes up for it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -22,12 +24,14 @@ _LIMITS = (-1.5, 1.5)  # of log sharpness
 _PRIOR = 0.5  # its standard deviation a priori
 
 
-def sharpness(rows: Rows, state: State, m: int, rng: np.random.Generator) -> float:
-    """The factor of η with which view m of the samples is best predicted from their other views.
+def sharpness(
+    rows: Rows, state: State, m: int, others: Sequence[int], rng: np.random.Generator
+) -> float:
+    """The factor of η with which view m of the samples is best predicted from others.
 
     The samples' own part in the weights is taken out; 1 where nothing else is known of them.
     """
-    data, others = rows.views[m], [i for i in range(len(state)) if i != m]
+    data = rows.views[m]
     seen = [rows.views[i].observed.any(axis=1) for i in others]
     labelled = data.observed.any(axis=1)
     qualify = labelled & np.any(seen, axis=0)
@@ -38,7 +42,8 @@ def sharpness(rows: Rows, state: State, m: int, rng: np.random.Generator) -> flo
     beside = tuple(state[i] for i in others)
     q = settle(part, beside, within=1e-3)
     view = state[m]
-    mean, variance = linear_predictor(q, view.weights, data.likelihood.competing)
+    competing = data.likelihood.competing
+    mean, variance = linear_predictor(q, view.weights, competing, blurred=view.blurred)
     copies = float(labelled.sum()) / len(which)
     precision = np.outer(view.column_precision, view.alpha.mean)
     mean = left_out(data.take(which), mean, precision, q.mean, copies)

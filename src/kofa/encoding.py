@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from kofa.errors import DataError
-from kofa.inference import Role
 from kofa.kernels import (
     Kernel,
     KernelMap,
@@ -24,6 +23,7 @@ from kofa.observations import Observations
 from kofa.posterior import State
 from kofa.published import by_ard, by_reconstruction
 from kofa.scaling import Scaling
+from kofa.start import Role
 from kofa.study import Study, check_missing
 from kofa.tables import Table
 from kofa.vectors import Vectors, pool, relevance_vectors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -9,7 +10,7 @@ from operator import add
 import numpy as np
 import scipy.linalg
 
-from kofa.linalg import Array, IntArray
+from kofa.linalg import Array, BoolArray, IntArray
 from kofa.observations import Observations, Rows
 from kofa.posterior import State, Weights
 from kofa.updates import (
@@ -63,10 +64,25 @@ class InMemory:
         self.Z[where] = q.mean
         return statistics(block, q)
 
-    def settle(self, state: State) -> Array:
-        """The factors of each sample, by itself, given the global factors: (N, K)."""
-        blocks = self._blocks(state[0].weights.mean.shape[1])
-        return np.concatenate([settle(block, state).mean for _, block in blocks])
+    def part(self, views: Sequence[int], rows: BoolArray | None = None) -> InMemory:
+        """Some of the views, of all rows or of some."""
+        some = [self.rows.views[m] for m in views]
+        if rows is not None and not rows.all():
+            some = [view.take(np.flatnonzero(rows)) for view in some]
+        return InMemory(Rows.stack(some), self.block_rows)
+
+    def settle(self, state: State) -> tuple[Array, Array]:
+        """The factors of each sample, by itself, given the global factors: (N, K).
+
+        Also their mean covariance (K, K).
+        """
+        means, total = [], np.zeros(())
+        for _, block in self._blocks(state[0].weights.mean.shape[1]):
+            q = settle(block, state)
+            counts = np.bincount(q.patterns.label, minlength=q.patterns.size)
+            total = total + np.tensordot(counts, q.covariance, 1)
+            means.append(q.mean)
+        return np.concatenate(means), total / self.rows.n_samples
 
     def revisit(self, m: int, w: Weights) -> Touch:
         """Let the bound of view m touch where these weights put it; z stays."""
@@ -92,9 +108,9 @@ class InMemory:
         blocks = self._blocks(Z.shape[1])
         return reduce(add, (statistics(b, known(Z[where], b.labels)) for where, b in blocks))
 
-    def principal_directions(self, views: list[int], k: int, rng: np.random.Generator) -> Array:
-        """Leading left singular vectors (N, ≤ k) of some views side by side, missing as mean."""
-        stack = [_centred(self.rows.views[m]) for m in views]
+    def principal_directions(self, k: int, rng: np.random.Generator) -> Array:
+        """Leading left singular vectors (N, ≤ k) of the views side by side, missing as mean."""
+        stack = [_centred(view) for view in self.rows.views]
         side = min(self.rows.n_samples, sum(y.shape[1] for y in stack))
         if side <= 200 or (side <= 1200 and k > side / 5):
             U, sigma = _exact_svd(stack)

@@ -4,51 +4,34 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from kofa.bound import Bound, elbo
-from kofa.likelihoods import Likelihood
-from kofa.linalg import Array, IntArray, solve_positive, threads_for
-from kofa.observations import Observations, Rows
-from kofa.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
-from kofa.refinement import choose_scale, refine
+from kofa.linalg import Array, BoolArray, IntArray, threads_for
+from kofa.observations import Rows
+from kofa.posterior import State, Weights
+from kofa.regression import regress, unexplained
 from kofa.rotation import rotate
+from kofa.start import Role, energy, start_view
 from kofa.updates import (
     Statistics,
     Touch,
     ViewStatistics,
+    blur_in,
     centred,
-    expected_residual,
     global_step,
     moves,
     soften,
-    update_alpha,
-    update_view,
-    update_weights,
 )
 
 logger = logging.getLogger("kofa")
 
-PRIOR = 1e-6  # a0 = b0 of the broad Gamma priors; the data are on unit scale
-NOISE_FLOOR = 1e-6  # prior belief: no column is known better than to 1e-3 of its spread
-SPECTRAL_SHAPE = 50.0  # ν/2 of an output's spectral prior
-LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
-GRAM_JITTER = 1e-8  # of the mean variance of landmarks, so that duplicates do no harm
-PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
-OUTPUT_START_NOISE = 0.5
-# A kernel is computed, not measured: where it feeds outputs its only noise is what the factors
-# leave out at the start, or the least with which the bound still has eight digits. A prior worth
-# HELD times the data holds it there.
-HELD = 1e3
-HELD_FLOOR = 3e-8
 PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
-REFINEMENT_PACE = 2.0  # the same for the weights of non-Gaussian outputs: first 1, 2, 4, 8
 
 
 class Engine(Protocol):
@@ -63,20 +46,9 @@ class Engine(Protocol):
     def keep(self, factors: IntArray) -> None: ...
     def rotate(self, R: Array, shift: Array) -> None: ...
     def summarise(self, Z: Array) -> Statistics: ...
-    def principal_directions(self, views: list[int], k: int, rng: np.random.Generator) -> Array: ...
-
-
-@dataclass(frozen=True)
-class Role:
-    """How inference treats one view."""
-
-    name: str
-    kernelized: bool = False
-    output: bool = False
-    sparse: bool = False
-    noise_per_column: bool = False
-    weight: float = 1.0  # of a primal input in the outputs' prior
-    grams: Sequence[Array] = ()  # (R, R): a kernelized input's landmarks, for each kernel in it
+    def principal_directions(self, k: int, rng: np.random.Generator) -> Array: ...
+    def settle(self, state: State) -> tuple[Array, Array]: ...
+    def part(self, views: Sequence[int], rows: BoolArray | None = None) -> Engine: ...
 
 
 @dataclass(frozen=True)
@@ -106,6 +78,32 @@ class Iteration:
 Callback = Callable[[Iteration], object]
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What a run is about: the views that tell about z, and the others, which wait."""
+
+    roles: Sequence[Role]
+    settings: Settings
+    waiting: dict[str, float] = field(default_factory=dict)  # terms of the outputs, unexplained
+
+    def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
+        """The bound, and its terms as users see them."""
+        terms = bound.named([role.name for role in self.roles]) | self.waiting
+        return bound.total + sum(self.waiting.values()), terms
+
+    def watched(self, bound: Bound) -> float:
+        """The part of the bound that has to stand still.
+
+        Kernels that feed outputs have noise so small that their part grows for hundreds of
+        iterations more, in directions too faint to matter; that of z follows it.
+        """
+        free = [not role.kernelized for role in self.roles]
+        if all(free) or not self.waiting:
+            return bound.total
+        watched = (terms for terms, counts in zip(bound.of_views, free, strict=True) if counts)
+        return float(sum(value for terms in watched for value in terms.values()))
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """Where one start stands after an iteration: all that the next ones depend on."""
@@ -116,7 +114,6 @@ class Run:
     watched: float = -np.inf  # the part of the bound that has to stand still
     quiet: int = 0  # iterations in a row in which it did
     turn: float = 3.0  # the iteration of the next rotation
-    look: float = 1.0  # and of the next refinement
     converged: bool = False
     stopped: bool = False  # by the callback
     ended: bool = False
@@ -167,29 +164,24 @@ class Journal:
 # ---------------------------------------------------------------- start
 
 
-def spectral(
-    engine: Engine, roles: Sequence[Role], n_factors: int, rng: np.random.Generator
-) -> Array:
-    """Z from the leading directions of the inputs, on unit scale."""
-    inputs = [m for m, role in enumerate(roles) if not role.output]
+def spectral(engine: Engine, n_factors: int, rng: np.random.Generator) -> Array:
+    """Z from the leading directions of the views, on unit scale."""
     n = engine.rows.n_samples
     # The bias takes one degree of freedom: more directions than this cannot be told apart.
-    Z = np.sqrt(n) * engine.principal_directions(inputs, min(n_factors, max(1, n - 1)), rng)
+    Z = np.sqrt(n) * engine.principal_directions(min(n_factors, max(1, n - 1)), rng)
     return Z if Z.shape[1] else np.ones((n, 1)) / n  # nothing varies
 
 
-def prepare(engine: Engine, roles: Sequence[Role], Z: Array, rng: np.random.Generator) -> State:
+def prepare(engine: Engine, roles: Sequence[Role], Z: Array, supervised: bool) -> State:
     """Priors, and global factors to begin with, from the spectral Z.
 
     They are the same for all starts, so that bounds can be compared.
     """
     views = centred(engine.summarise(Z), engine.rows)
-    supervised = any(role.output for role in roles)
-    state = [
-        _start_view(role, s, supervised, data.likelihood)
+    return tuple(
+        start_view(role, s, supervised, data.likelihood)
         for role, s, data in zip(roles, views, engine.rows.views, strict=True)
-    ]
-    return tuple(_spectral_priors(state, roles, engine.rows.views, Z, rng))
+    )
 
 
 def start(engine: Engine, state: State, Z: Array) -> State:
@@ -197,105 +189,17 @@ def start(engine: Engine, state: State, Z: Array) -> State:
     return global_step(state, centred(engine.summarise(Z), engine.rows))
 
 
-def _start_view(
-    role: Role, s: ViewStatistics, supervised: bool, likelihood: Likelihood | None
-) -> ViewPosterior:
-    """q of one view given Z: all but least squares, with the noise that this leaves."""
-    n_columns, k = s.R.shape
-    ones = np.ones(n_columns)
-    ridge = 1e-10 * float(s.n.max()) / HELD_FLOOR  # of a Z on unit scale, where rows are few
-    q = update_weights(s, np.full(k, ridge), ones, ones / HELD_FLOOR)
-    n, residual, total = s.n_column, expected_residual(q, s), s.y_square
-    if not role.noise_per_column:
-        n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
-    least = OUTPUT_START_NOISE if role.output else 0.0 if role.kernelized else PRIMAL_START_NOISE
-    held = supervised and role.kernelized and not role.output
-    # Of a handful of columns more is rounding.
-    least_held = HELD_FLOOR * max(1.0, 10.0 / n_columns)
-    floor = (least_held if held else NOISE_FLOOR) * np.maximum(n, total)
-    noise = np.maximum(residual, least * total) + floor
-    tau_prior: Precision = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * floor)
-    if held:
-        tau_prior = Gamma(HELD * n, HELD * noise)
-    tau: Precision = Gamma(0.5 * n, 0.5 * noise)
-    if likelihood is not None and likelihood.curvature is not None:
-        tau = tau_prior = Known(likelihood.curvature)
-    alpha_prior = Gamma(np.array(PRIOR), np.full(k, PRIOR))
-    return ViewPosterior(
-        weights=q,
-        alpha=update_alpha(alpha_prior, q, ones),
-        gamma=Gamma(ones, ones) if role.sparse else None,
-        tau=tau,
-        alpha_prior=alpha_prior,
-        gamma_prior=Gamma(np.array(PRIOR), np.array(PRIOR)),
-        tau_prior=tau_prior,
-    )
-
-
-def _spectral_priors(
-    state: Sequence[ViewPosterior],
-    roles: Sequence[Role],
-    data: Sequence[Observations],
-    Z: Array,
-    rng: np.random.Generator,
-) -> list[ViewPosterior]:
-    """Give outputs a prior that trusts strong directions of the inputs more than weak ones.
-
-    A Gaussian process gives w_k a variance proportional to z_kᵀ K z_k. With several inputs K is
-    their sum, weighted as the outputs would have it.
-    """
-    inputs = [(view, role) for view, role in zip(state, roles, strict=True) if not role.output]
-    total = np.sum([energy(view, role).sum(axis=0) for view, role in inputs], axis=0)
-    total = np.maximum(total, LEAST_ENERGY * max(float(total.max()), np.finfo(float).tiny))
-    return [
-        _with_energy(view, total, observations, Z, rng) if role.output else view
-        for view, role, observations in zip(state, roles, data, strict=True)
-    ]
-
-
-def energy(view: ViewPosterior, role: Role) -> Array:
-    """z_kᵀ K z_k / N² of an input along each factor of unit variance, for each kernel: (·, K).
-
-    Rows have similarities Z Wᵀ to the landmarks, so that with Nyström's K it is w_kᵀ gram^-1 w_k;
-    a primal view has K = ZWᵀWZᵀ / D.
-    """
-    W = view.weights.mean
-    if not role.grams:
-        return np.asarray(role.weight * (W**2).mean(axis=0, keepdims=True))
-    gram = np.sum(role.grams, axis=0)
-    dual = solve_positive(gram, W, GRAM_JITTER)
-    return np.array([np.maximum((dual * (part @ dual)).sum(axis=0), 0.0) for part in role.grams])
-
-
-def _with_energy(
-    view: ViewPosterior, total: Array, data: Observations, Z: Array, rng: np.random.Generator
-) -> ViewPosterior:
-    if data.augmented:
-        known = choose_scale(view, data, Z, total, rng)
-        return replace(view, alpha=known, alpha_prior=known, energy=total)
-    shape = np.array(SPECTRAL_SHAPE)
-    c = float(total.sum()) / (1.0 - OUTPUT_START_NOISE)  # prior variance of Σ_k w_k z_k
-    prior = Gamma(shape, shape * total / c)
-    return replace(view, alpha=prior, alpha_prior=prior, energy=total)
-
-
 # ---------------------------------------------------------------- loop
 
 
-def run(
-    engine: Engine,
-    roles: Sequence[Role],
-    state: State,
-    settings: Settings,
-    notify: Callback,
-    journal: Journal,
-) -> Run:
+def run(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Journal) -> Run:
     """Coordinate ascent from one state until the bound stands still."""
+    settings = plan.settings
     now = journal.resume() or Run(state, engine.Z)
     engine.Z = now.Z
     if not (now.ended and now.finished(settings)):
         while not now.finished(settings):
-            now = _iterate(engine, roles, now, settings, notify)
+            now = _iterate(engine, plan, now, notify)
             journal.reached(now)
         order = by_strength(now.state)
         engine.keep(order)
@@ -303,40 +207,32 @@ def run(
         now = replace(now, state=state, Z=engine.Z, ended=True)
         journal.ended(now)
     # Not told to the journal: a run that is given more iterations goes on from before.
-    return _with_own_bound(engine, roles, now) if now.history[-1].pruned else now
+    return _with_own_bound(engine, plan, now) if now.history[-1].pruned else now
 
 
-def _with_own_bound(engine: Engine, roles: Sequence[Role], now: Run) -> Run:
+def _with_own_bound(engine: Engine, plan: Plan, now: Run) -> Run:
     """After a last iteration that pruned: one more sweep, so that the bound is of what is left."""
     stats = engine.sweep(now.state)
     views = centred(stats, engine.rows)
     state = global_step(now.state, views)
-    bound = elbo(state, stats, views)
-    terms = bound.named([role.name for role in roles])
-    last = replace(now.history[-1], lower_bound=bound.total, terms=terms)
+    total, terms = plan.total(elbo(state, stats, views))
+    last = replace(now.history[-1], lower_bound=total, terms=terms)
     return replace(now, state=state, Z=engine.Z, history=(*now.history[:-1], last))
 
 
-def _iterate(
-    engine: Engine, roles: Sequence[Role], now: Run, settings: Settings, notify: Callback
-) -> Run:
+def _iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     """One iteration: the local and the global step, and what is due besides."""
-    n_iter, turn, look = len(now.history) + 1, now.turn, now.look
+    n_iter, turn, settings = len(now.history) + 1, now.turn, plan.settings
     stats = engine.sweep(now.state)
     views = centred(stats, engine.rows)
     state = global_step(now.state, views)
-    refined = _refined(engine, roles)
-    if refined and n_iter >= look:
-        look = REFINEMENT_PACE * n_iter
-        state, stats = _refine(engine, refined, state, stats, views)
-        views = centred(stats, engine.rows)
     bound = elbo(state, stats, views)
     keep = informative(state, stats.n_samples)
     pruned = len(keep) < len(stats.z_sum)
-    terms = bound.named([role.name for role in roles])
-    iteration = Iteration(n_iter, bound.total, terms, len(keep), pruned)
+    total, terms = plan.total(bound)
+    iteration = Iteration(n_iter, total, terms, len(keep), pruned)
     stopped = bool(notify(iteration))
-    watched = _watched(bound, roles)
+    watched = plan.watched(bound)
     slow = abs(watched - now.watched) <= settings.tol * stats.n_samples
     quiet = now.quiet + 1 if slow and not pruned else 0
     converged = quiet >= PATIENCE
@@ -352,43 +248,7 @@ def _iterate(
         engine.rotate(*change)
         turn = ROTATION_PACE * n_iter
     history = (*now.history, iteration)
-    return Run(state, engine.Z, history, watched, quiet, turn, look, converged, stopped)
-
-
-def _refined(engine: Engine, roles: Sequence[Role]) -> list[int]:
-    """The outputs whose weights are brought to their optimum from time to time."""
-    pairs = zip(roles, engine.rows.views, strict=True)
-    return [m for m, (role, view) in enumerate(pairs) if role.output and view.augmented]
-
-
-def _watched(bound: Bound, roles: Sequence[Role]) -> float:
-    """The part of the bound that has to stand still.
-
-    Kernels that feed outputs have noise so small that their part grows for hundreds of
-    iterations more, in directions too faint to matter; that of z follows it.
-    """
-    free = [role.output or not role.kernelized for role in roles]
-    if all(free) or not any(role.output for role in roles):
-        return bound.total
-    watched = (terms for terms, counts in zip(bound.of_views, free, strict=True) if counts)
-    return sum(value for terms in watched for value in terms.values())
-
-
-def _refine(
-    engine: Engine,
-    which: Sequence[int],
-    state: State,
-    stats: Statistics,
-    views: Sequence[ViewStatistics],
-) -> tuple[State, Statistics]:
-    """Bring the weights of some views to their optimum given the samples' factors."""
-    refined = list(state)
-    for m in which:
-        weights = refine(state[m], views[m], partial(engine.revisit, m))
-        stats = stats.with_touch(m, engine.revisit(m, weights))
-        s = centred(stats, engine.rows)[m]
-        refined[m] = update_view(replace(state[m], weights=weights), s)
-    return tuple(refined), stats
+    return Run(state, engine.Z, history, watched, quiet, turn, converged, stopped)
 
 
 def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> tuple[State, bool]:
@@ -430,14 +290,7 @@ def informative(state: State, n_samples: float) -> IntArray:
     return keep if len(keep) else np.array([int(np.argmax(information))])
 
 
-def with_fewer(
-    engine: Engine,
-    roles: Sequence[Role],
-    found: Run,
-    settings: Settings,
-    notify: Callback,
-    journal: Journal,
-) -> Run:
+def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
     """Leave out the weakest factor as long as the bound is higher without it.
 
     Where each column of a view has a precision of its own, a factor can live on a few columns of
@@ -447,8 +300,8 @@ def with_fewer(
         fewer = tuple(view.keep(np.arange(found.n_factors - 1)) for view in found.state)
         engine.keep(np.arange(found.n_factors - 1))
         before = len(found.history)
-        left = replace(settings, max_iter=max(1, settings.max_iter - before))
-        trial = run(engine, roles, fewer, left, notify, journal)
+        left = replace(plan.settings, max_iter=max(1, plan.settings.max_iter - before))
+        trial = run(engine, replace(plan, settings=left), fewer, notify, journal)
         if trial.lower_bound <= found.lower_bound:
             engine.Z = found.Z  # back to where it was
             return found
@@ -471,19 +324,50 @@ def best_of(
     notify: Callback,
     journal: Journal,
 ) -> Run:
-    """Run from several starts; the highest bound wins."""
+    """Run from several starts, the highest bound wins; then explain the outputs.
+
+    The factors come from the inputs alone, as those of new samples will.
+    """
+    inputs = [m for m, role in enumerate(roles) if not role.output]
+    outputs = [m for m, role in enumerate(roles) if role.output]
+    if not outputs:
+        best = _best_start(engine, Plan(roles, settings), n_init, rng, notify, journal)
+        engine.Z = best.Z
+        return best
+    inner = engine.part(inputs)
+    seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
+    outer, targets = engine.part(outputs, seen), [roles[m] for m in outputs]
+    apart = zip(targets, unexplained(outer, targets), strict=True)
+    waiting = {f"{term}[{r.name}]": v for r, terms in apart for term, v in terms.items()}
+    plan = Plan([roles[m] for m in inputs], settings, waiting)
+    best = _best_start(inner, plan, n_init, rng, notify, journal)
+    with threads_for(engine.rows.size * settings.n_factors):
+        best = _explain(inner, outer, roles, best, seen, rng)
+    engine.Z = best.Z
+    return best
+
+
+def _best_start(
+    engine: Engine,
+    plan: Plan,
+    n_init: int,
+    rng: np.random.Generator,
+    notify: Callback,
+    journal: Journal,
+) -> Run:
     best: Run | None = None
+    settings, supervised = plan.settings, bool(plan.waiting)
     work = engine.rows.size * settings.n_factors
     with threads_for(work):
-        Z = spectral(engine, roles, settings.n_factors, rng)
-        prepared = prepare(engine, roles, Z, rng)
+        Z = spectral(engine, settings.n_factors, rng)
+        prepared = prepare(engine, plan.roles, Z, supervised)
     for nth in range(n_init):
         with threads_for(work):
             state = start(engine, prepared, rng.standard_normal(Z.shape) if nth else Z)
             tell = _of_start(notify, nth)
-            candidate = run(engine, roles, state, settings, tell, journal)
-            if any(role.sparse for role in roles) and not any(role.output for role in roles):
-                candidate = with_fewer(engine, roles, candidate, settings, tell, journal)
+            candidate = run(engine, plan, state, tell, journal)
+            if any(role.sparse for role in plan.roles) and not supervised:
+                candidate = with_fewer(engine, plan, candidate, tell, journal)
         logger.info(
             "start %d: bound %.6g, %d iterations",
             nth,
@@ -495,8 +379,36 @@ def best_of(
         if candidate.stopped:
             break
     assert best is not None
-    engine.Z = best.Z
     return best
+
+
+def _explain(
+    inner: Engine,
+    outer: Engine,
+    roles: Sequence[Role],
+    found: Run,
+    seen: BoolArray,
+    rng: np.random.Generator,
+) -> Run:
+    """The outputs' part of the state, from the factors that the inputs gave."""
+    Z, covariance = inner.settle(found.state)
+    known = iter(found.state)
+    inputs = [role for role in roles if not role.output]
+    total = np.sum(
+        [energy(q, role).sum(axis=0) for q, role in zip(found.state, inputs, strict=True)], axis=0
+    )
+    state, terms, m = [], dict(found.history[-1].terms), 0
+    for role in roles:
+        if not role.output:
+            state.append(next(known))
+            continue
+        explained = regress(outer, m, role, Z[seen], total, rng)
+        blur = blur_in(explained.view.weights, covariance, outer.rows.views[m].likelihood)
+        state.append(replace(explained.view, blurred=blur))
+        terms |= {f"{term}[{role.name}]": value for term, value in explained.terms.items()}
+        m += 1
+    last = replace(found.history[-1], lower_bound=sum(terms.values()), terms=terms)
+    return replace(found, state=tuple(state), Z=Z, history=(*found.history[:-1], last))
 
 
 # ---------------------------------------------------------------- progress

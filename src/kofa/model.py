@@ -29,7 +29,7 @@ from kofa.encoding import (
 )
 from kofa.engine import InMemory
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.inference import Callback, Iteration, Journal, Progress, Role, Settings
+from kofa.inference import Callback, Iteration, Journal, Progress, Settings
 from kofa.kernels import KernelMap
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array, BoolArray
@@ -37,6 +37,7 @@ from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
 from kofa.prediction import Prediction
 from kofa.published import ROUNDS
+from kofa.start import Role, energy
 from kofa.study import Study, rows_seen, warn_of_slips
 from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored, scored
 from kofa.views import View, check_outputs, check_views
@@ -185,7 +186,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _factors(self, samples: Samples, seen: BoolArray, engine: InMemory) -> Any:
         """The factors of the samples of the fit."""
         Z = np.zeros((samples.n, self.n_factors_))
-        Z[seen] = engine.settle(self.posterior_)
+        Z[seen], _ = engine.settle(self.posterior_)
         return labelled(Z, samples, self.factor_names_)
 
     def _fit(
@@ -309,8 +310,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             n_factors=int(n_factors if self.n_factors is None else self.n_factors),
             max_iter=int(self.max_iter),
             tol=float(tol if self.tol is None else self.tol),
-            # Spectral priors keep the factors apart already; measured, rotation gains nothing.
-            rotate=not supervised,
+            # A kernel that feeds outputs is known; measured, rotation gains nothing.
+            rotate=not (supervised and any(r.kernelized and not r.output for r in treated)),
         )
         with Progress(self.progress, settings.max_iter) as bar:
 
@@ -711,8 +712,9 @@ def _calibrated(
     fitted: dict[str, FittedView], rows: Rows, state: State, rng: np.random.Generator
 ) -> dict[str, FittedView]:
     """The views with the sharpness of those that predict probabilities."""
+    inputs = [m for m, view in enumerate(fitted.values()) if not view.role.output]
     return {
-        name: replace(view, sharpness=sharpness(rows, state, m, rng))
+        name: replace(view, sharpness=sharpness(rows, state, m, [i for i in inputs if i != m], rng))
         if view.likelihood is not None and view.likelihood.has("log_predictive")
         else view
         for m, (name, view) in enumerate(fitted.items())
@@ -745,7 +747,7 @@ def _with_energies(
     if not any(role.output for role in treated):
         return fitted
     return {
-        name: fitted[name] if role.output else replace(view, energy=inference.energy(q, role))
+        name: fitted[name] if role.output else replace(view, energy=energy(q, role))
         for (name, view), q, role in zip(fitted.items(), state, treated, strict=True)
     }
 

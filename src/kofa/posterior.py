@@ -175,6 +175,8 @@ class ViewPosterior:
     tau_prior: Precision  # like tau
     energy: Array | None = None  # (K,), the spectral prior of an output: ⟨α_k⟩ ∝ 1/energy_k
     rho: float = 1.0  # mean curvature of the log-likelihood where z may be, relative to τ
+    # (D,): variance that z left open in fit, where z was taken for known and the noise has it in it
+    blurred: Array | None = None
 
     @property
     def n_columns(self) -> int:

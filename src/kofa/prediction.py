@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -65,20 +65,25 @@ class Prediction:
 
     # ------------------------------------------------------------ factors
 
-    def project(self, with_holes: bool = False) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
+    def project(
+        self, told: Collection[str] | None = None, with_holes: bool = False
+    ) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
         """q(z) of the samples, batch by batch, and each view's values in the user's units.
 
-        `with_holes`: and what holes in kernelized rows leave open.
+        `told`: the views from which z is known, if not from all. `with_holes`: and what holes in
+        kernelized rows leave open.
         """
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
-        state = tuple(self.posterior(name) for name in self.tables)
+        told = [name for name in values if told is None or name in told]
+        state = tuple(self.posterior(name) for name in told)
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
             batch = {n: y[start : start + _ROWS_AT_A_TIME] for n, y in values.items()}
-            rows = Rows.stack([self.views[name].observe(y) for name, y in batch.items()])
+            rows = Rows.stack([self.views[name].observe(batch[name]) for name in told])
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
                 part = {name: y[within] for name, y in batch.items()}
                 q = settle(block, state)
-                yield self._left_open(q, part) if with_holes else q, part
+                seen = {name: part[name] for name in told}
+                yield self._left_open(q, seen) if with_holes else q, part
 
     def _left_open(self, q: Latent, values: Mapping[str, Array]) -> Latent:
         """q(z) with what the holes in kernelized views leave open."""
@@ -119,12 +124,13 @@ class Prediction:
         view, fitted = self.posterior(name), self.views[name]
         w, competing = view.weights, fitted.layer.competing
         if fitted.layer.curvature is None:
-            mean, variance = linear_predictor(q, w, competing, z_is_less_known(view, q))
+            less = z_is_less_known(view, q)
+            mean, variance = linear_predictor(q, w, competing, less, view.blurred)
             variance += switched_off(view, q.mean) + 1.0 / view.tau.mean
             variance *= few_samples(view)
             variance += pulled_back(q, w) + self._novelty(name, q, values)
         else:  # the noise is the likelihood's own
-            mean, variance = linear_predictor(q, w, competing)
+            mean, variance = linear_predictor(q, w, competing, blurred=view.blurred)
         mean *= fitted.sharpness
         of_holes = variance_of_holes(q, w, competing)
         return mean, variance + np.maximum(of_holes - fitted.holes_in_fit, 0.0)
@@ -187,7 +193,9 @@ class Prediction:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
         if not self.samples.n:
             return np.zeros(0)
-        return np.concatenate([self._scores(q, values) for q, values in self.project()])
+        inputs = [name for name in self.tables if self.posterior(name).blurred is None]
+        told = self.project(told=inputs or None)
+        return np.concatenate([self._scores(q, values) for q, values in told])
 
     def _scores(self, q: Latent, values: Mapping[str, Array]) -> Array:
         trace = np.trace(q.covariance, axis1=1, axis2=2) - q.logdet
@@ -199,6 +207,8 @@ class Prediction:
     def _log_likelihood(self, name: str, values: Array, q: Latent) -> Array:
         """E log p(y_n | z_n) of each row, or a bound on it; missing entries left out."""
         view, fitted = self.posterior(name), self.views[name]
+        if view.blurred is not None:  # z counts as known
+            q = replace(q, covariance=np.zeros_like(q.covariance))
         mean, variance = linear_predictor(q, view.weights, rho=view.rho)
         targets = fitted.encoder.encode(values)
         if isinstance(fitted.layer, Gaussian):

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from kofa.encoding import FittedView
-from kofa.inference import Iteration, Role, Run, Settings
+from kofa.inference import Iteration, Run, Settings
 from kofa.kernels import (
     RBF,
     Kernel,
@@ -28,6 +28,7 @@ from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, LogNormal, Multino
 from kofa.linalg import Groups
 from kofa.posterior import Gamma, Known, ViewPosterior, Weights
 from kofa.scaling import Scaling, Unit
+from kofa.start import Role
 from kofa.vectors import Vectors
 from kofa.views import Binary, Categorical, Count, Noise, Positive, Real
 
@@ -230,6 +231,7 @@ SCHEMA: dict[type[Any], Fields] = {
         "tau_prior": _precision,
         "energy": maybe(reals),
         "rho": number,
+        "blurred": maybe(reals),
     },
     Iteration: {
         "n_iter": whole,
@@ -246,7 +248,6 @@ SCHEMA: dict[type[Any], Fields] = {
         "watched": number,
         "quiet": whole,
         "turn": number,
-        "look": number,
         "converged": truth,
         "stopped": truth,
         "ended": truth,

@@ -227,6 +227,8 @@ def _check_posterior(q: ViewPosterior, n_columns: int, n_factors: int) -> None:
         _check_precision(q.gamma, ((n_columns,),))
     if q.energy is not None:
         _check_array(q.energy, (n_factors,), least=0.0)
+    if q.blurred is not None:
+        _check_array(q.blurred, (n_columns,))
     require(0.0 < q.rho <= 1.0, "its curvature is not a share")
 
 

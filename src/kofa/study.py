@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.inference import Role
 from kofa.kernels import (
     Kernel,
     KernelMap,
@@ -24,6 +23,7 @@ from kofa.learning import Outputs
 from kofa.likelihoods import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray, centre
 from kofa.scaling import Scaling
+from kofa.start import Role
 from kofa.tables import Samples, Table, align, check_given, check_observed, read_data
 from kofa.views import View
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kofa.likelihoods import Likelihood
 from kofa.linalg import (
     Array,
     BoolArray,
@@ -312,13 +313,18 @@ def _bend(data: Observations, view: ViewPosterior, Z: Array) -> Array:
 
 
 def linear_predictor(
-    q: Latent, w: Weights, competing: bool = False, rho: float | Array = 1.0
+    q: Latent,
+    w: Weights,
+    competing: bool = False,
+    rho: float | Array = 1.0,
+    blurred: Array | None = None,
 ) -> tuple[Array, Array]:
     """Mean and variance of w_d·z_n + b_d under q, each (N, D).
 
     Through z the columns vary together. Where they compete, only their differences count: then
     the variances are those of independent columns that differ in the same way (`_contrasts`).
-    What ⟨w_d⟩ makes of the variance of z counts by ρ, for all samples or for each (N, 1).
+    What ⟨w_d⟩ makes of the variance of z counts by ρ, for all samples or for each (N, 1); where
+    the noise has some of it (`ViewPosterior.blurred`), only what is more than that.
     """
     mean = np.empty((len(q.mean), len(w.mean)))
     variance = np.empty_like(mean)
@@ -329,9 +335,17 @@ def linear_predictor(
         mean[:, members] = w.y_mean[members] + by_rows(away, W.T)
         # var = var(b|w) + w̄ᵀ Σ_n w̄ + (m − z̄)ᵀ Σ_w (m − z̄) + tr(Σ_w Σ_n)
         along = by_rows(away, B) ** 2 + quadratic_diagonals(B, q.covariance)[pattern]
-        of_z = (_contrasts if competing else _variances_along)(W, q.covariance)[pattern]
-        variance[:, members] = w.bias_variance[members] + rho * of_z + by_rows(along, scales.T)
+        of_z = rho * (_contrasts if competing else _variances_along)(W, q.covariance)[pattern]
+        if blurred is not None:
+            of_z = np.maximum(of_z - blurred[members], 0.0)
+        variance[:, members] = w.bias_variance[members] + of_z + by_rows(along, scales.T)
     return mean, variance
+
+
+def blur_in(w: Weights, covariance: Array, likelihood: Likelihood | None) -> Array:
+    """Variance of ⟨w_d⟩·z where z has this covariance (K, K): (D,)."""
+    competing = likelihood is not None and likelihood.competing
+    return np.asarray((_contrasts if competing else _variances_along)(w.mean, covariance[None])[0])
 
 
 def variance_of_holes(q: Latent, w: Weights, competing: bool = False) -> Array:
