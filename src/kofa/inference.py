@@ -31,6 +31,7 @@ logger = logging.getLogger("kofa")
 
 PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
+TRIAL = 12  # iterations after which fewer factors have to have the higher bound
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
 
@@ -85,6 +86,11 @@ class Plan:
     roles: Sequence[Role]
     settings: Settings
     waiting: dict[str, float] = field(default_factory=dict)  # terms of the outputs, unexplained
+
+    @property
+    def held(self) -> bool:
+        """Whether some factors are known from a kernel."""
+        return bool(self.waiting) and any(role.kernelized for role in self.roles)
 
     def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
         """The bound, and its terms as users see them."""
@@ -291,24 +297,57 @@ def informative(state: State, n_samples: float) -> IntArray:
 
 
 def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
-    """Leave out the weakest factor as long as the bound is higher without it.
+    """Leave out weak factors as long as the bound is higher without them.
 
-    Where each column of a view has a precision of its own, a factor can live on a few columns of
-    noise that happen to agree: coordinate ascent keeps it, though the bound is better off without.
+    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
+    fade, though the bound is better off without. Many are tried at once, then fewer.
     """
-    while found.converged and found.n_factors > 1:
-        fewer = tuple(view.keep(np.arange(found.n_factors - 1)) for view in found.state)
-        engine.keep(np.arange(found.n_factors - 1))
-        before = len(found.history)
-        left = replace(plan.settings, max_iter=max(1, plan.settings.max_iter - before))
-        trial = run(engine, replace(plan, settings=left), fewer, notify, journal)
-        if trial.lower_bound <= found.lower_bound:
+    size = found.n_factors // 2
+    while found.converged and size:
+        trial = _trial(engine, plan, found, size)
+        if trial is None:
             engine.Z = found.Z  # back to where it was
-            return found
-        path = [*found.history[:-1], replace(found.history[-1], pruned=True)]
-        path += [replace(i, n_iter=before + i.n_iter) for i in trial.history]
-        found = replace(trial, history=tuple(path))
+            size //= 2
+            continue
+        found = _continued(engine, plan, _joined(found, trial, notify), notify, journal)
+        size = min(size, found.n_factors // 2)
     return found
+
+
+def _trial(engine: Engine, plan: Plan, found: Run, size: int) -> Run | None:
+    """Without the weakest factors: as soon as the bound is higher, or None if it hardly will be."""
+    keep = np.arange(found.n_factors - size)
+    engine.keep(keep)
+    now = Run(tuple(view.keep(keep) for view in found.state), engine.Z)
+    for _ in range(TRIAL):
+        now = _iterate(engine, plan, now, lambda _: False)
+        gap = found.lower_bound - now.lower_bound
+        if gap < 0:
+            return now
+        growth = now.history[-1].lower_bound - now.history[-2].lower_bound if now.history[1:] else gap
+        if growth * TRIAL < gap or now.converged:
+            return None
+    return None
+
+
+def _joined(found: Run, more: Run, notify: Callback) -> Run:
+    """One run after the other, with fewer factors."""
+    before = len(found.history)
+    later = tuple(replace(i, n_iter=before + i.n_iter) for i in more.history)
+    for iteration in later:
+        notify(iteration)
+    path = (*found.history[:-1], replace(found.history[-1], pruned=True), *later)
+    return replace(more, history=path)
+
+
+def _continued(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
+    """Until the bound stands still."""
+    before = len(found.history)
+    left = replace(plan.settings, max_iter=max(1, plan.settings.max_iter - before))
+    tell = lambda i: notify(replace(i, n_iter=before + i.n_iter))
+    more = run(engine, replace(plan, settings=left), found.state, tell, journal)
+    later = tuple(replace(i, n_iter=before + i.n_iter) for i in more.history)
+    return replace(more, history=(*found.history, *later))
 
 
 def _of_start(notify: Callback, nth: int) -> Callback:
@@ -366,7 +405,7 @@ def _best_start(
             state = start(engine, prepared, rng.standard_normal(Z.shape) if nth else Z)
             tell = _of_start(notify, nth)
             candidate = run(engine, plan, state, tell, journal)
-            if any(role.sparse for role in plan.roles) and not supervised:
+            if not plan.held:
                 candidate = with_fewer(engine, plan, candidate, tell, journal)
         logger.info(
             "start %d: bound %.6g, %d iterations",
