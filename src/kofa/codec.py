@@ -26,12 +26,12 @@ from kofa.kernels import Mixture, as_kernels
 from kofa.linalg import Array
 from kofa.members import DamageError, require, shown
 from kofa.schema import KERNELS, LIKELIHOODS, PARAMETERS, SCHEMA, is_name, list_of, reals, text
-from kofa.soundness import check_model, most_room
+from kofa.soundness import check_model, check_readouts, most_room
 from kofa.views import View
 
 _CLASSES = {each.__name__: each for each in SCHEMA}
 _TYPES: dict[str, type[Any]] = {t.__name__: t for t in (*KERNELS, *LIKELIHOODS, bool, int)}
-_PARTS = {"parameters", "views", "posterior", "converged", "path"}  # of a model
+_PARTS = {"parameters", "views", "posterior", "readouts", "converged", "path"}  # of a model
 # A model is checked part by part when it is read. Where a fit stands would not show what is wrong
 # with it before the fit goes on, so that a file of it is taken only as it was written.
 _SEALED = {"checkpoint"}
@@ -418,11 +418,15 @@ def parts_of_model(
     held: Any,
 ) -> tuple[dict[str, Any], dict[str, FittedView], dict[str, Any]]:
     """Parameters, views and all that was found, checked one by one and all together."""
-    require(isinstance(held, dict) and set(held) == _PARTS, "parts of the model are missing")
+    require(isinstance(held, dict), "parts of the model are missing")
+    held = {"readouts": {}, **held}  # which older files have not
+    require(set(held) == _PARTS, "parts of the model are missing")
     _check_parameters(held["parameters"])
     check_model(held["views"], held["posterior"])
+    check_readouts(held["views"], held["readouts"])
     require(isinstance(held["converged"], bool), "it does not say whether it converged")
-    found = {"state": held["posterior"], "converged": held["converged"], **_path(held["path"])}
+    found = {name: held[name] for name in ("readouts", "converged")}
+    found |= {"state": held["posterior"], **_path(held["path"])}
     return held["parameters"], held["views"], found
 
 

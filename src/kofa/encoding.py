@@ -174,8 +174,11 @@ def _amplitude(weight: float, encoder: KernelMap | None) -> float:
 
 
 def roles(study: Study, fitted: Mapping[str, FittedView]) -> list[Role]:
-    """How inference treats the views, with all that the outputs' prior needs of the inputs."""
-    if not study.outputs:
+    """How inference treats the views, with all that the prior of outputs needs of the inputs.
+
+    Without outputs, a view that is explained directly is one where a sample lacks it.
+    """
+    if not study.outputs and all(view.likelihood is None for view in fitted.values()):
         return [view.role for view in fitted.values()]
     return [
         replace(view.role, grams=_grams(study, name, view.encoder))

@@ -108,18 +108,53 @@ class InMemory:
         blocks = self._blocks(Z.shape[1])
         return reduce(add, (statistics(b, known(Z[where], b.labels)) for where, b in blocks))
 
-    def principal_directions(self, k: int, rng: np.random.Generator) -> Array:
-        """Leading left singular vectors (N, ≤ k) of the views side by side, missing as mean."""
+    def principal_directions(
+        self, k: int, rng: np.random.Generator, above_noise: bool = False
+    ) -> Array:
+        """Leading left singular vectors (N, ≤ k) of the views side by side, missing as mean.
+
+        `above_noise`: only those that noise alone would not have.
+        """
         stack = [_centred(view) for view in self.rows.views]
-        side = min(self.rows.n_samples, sum(y.shape[1] for y in stack))
+        width = sum(y.shape[1] for y in stack)
+        side = min(self.rows.n_samples, width)
         if side <= 200 or (side <= 1200 and k > side / 5):
             U, sigma = _exact_svd(stack)
         else:
             U, sigma = _randomised_svd(stack, k, rng)
         enough = sigma > 1e-10 * max(float(sigma[0]), np.finfo(float).tiny)
-        U = U[:, enough][:, :k]
+        U, sigma = U[:, enough][:, :k], sigma[enough][:k]
+        if above_noise:
+            total = sum(float(np.einsum("nd,nd->", y, y)) for y in stack)
+            U = U[:, : max(1, _above_noise(sigma, total, self.rows.n_samples, width))]
         # Singular vectors have no sign; this choice does not depend on the order of the rows.
         return U * np.where((U**3).sum(axis=0) < 0, -1.0, 1.0)
+
+    def residual_direction(self, state: State, rng: np.random.Generator) -> Array:
+        """The leading direction of what the factors leave, on unit scale: (N, 1)."""
+        views = []
+        for view, q in zip(self.rows.views, state, strict=True):
+            eta = q.weights.predict(self.Z)
+            values = (view.at(eta).values - eta) * view.mask * np.sqrt(q.precision)
+            views.append(Observations(values, view.observed, view.columns))
+        U = InMemory(Rows.stack(views)).principal_directions(1, rng)
+        n = self.rows.n_samples
+        return np.sqrt(n) * U if U.shape[1] else rng.standard_normal((n, 1))
+
+
+def _above_noise(sigma: Array, total: float, n: int, width: int) -> int:
+    """How many singular values are above √N + √D times the noise of what they leave.
+
+    From below, each direction that is found lowers the noise.
+    """
+    k = 0
+    while True:
+        left = max(total - float((sigma[:k] ** 2).sum()), 0.0)
+        noise = left / max((n - 1.0 - k) * (width - k), 1.0)
+        found = int((sigma > np.sqrt(noise) * (np.sqrt(n) + np.sqrt(width))).sum())
+        if found <= k:
+            return k
+        k = found
 
 
 def _centred(view: Observations) -> Array:

@@ -31,7 +31,9 @@ logger = logging.getLogger("kofa")
 
 PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
-TRIAL = 12  # iterations after which fewer factors have to have the higher bound
+TRIAL = 12  # iterations after which other factors have to have the higher bound
+READ_OUT_SWEEPS = 5  # of the views from which another is read out
+MOST_READ_OUT = 100  # factors from which a view is read out, where their number is free
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
 
@@ -47,7 +49,10 @@ class Engine(Protocol):
     def keep(self, factors: IntArray) -> None: ...
     def rotate(self, R: Array, shift: Array) -> None: ...
     def summarise(self, Z: Array) -> Statistics: ...
-    def principal_directions(self, k: int, rng: np.random.Generator) -> Array: ...
+    def principal_directions(
+        self, k: int, rng: np.random.Generator, above_noise: bool = False
+    ) -> Array: ...
+    def residual_direction(self, state: State, rng: np.random.Generator) -> Array: ...
     def settle(self, state: State) -> tuple[Array, Array]: ...
     def part(self, views: Sequence[int], rows: BoolArray | None = None) -> Engine: ...
 
@@ -60,6 +65,7 @@ class Settings:
     max_iter: int = 1000
     tol: float = 2e-4  # nats per sample and iteration
     rotate: bool = True
+    free: bool = False  # as many factors as the data support, at most n_factors
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,7 @@ class Run:
     converged: bool = False
     stopped: bool = False  # by the callback
     ended: bool = False
+    hit_ceiling: bool = False  # the bound would be higher with more factors than allowed
 
     @property
     def lower_bound(self) -> float:
@@ -170,11 +177,14 @@ class Journal:
 # ---------------------------------------------------------------- start
 
 
-def spectral(engine: Engine, n_factors: int, rng: np.random.Generator) -> Array:
-    """Z from the leading directions of the views, on unit scale."""
+def spectral(
+    engine: Engine, n_factors: int, rng: np.random.Generator, above_noise: bool = False
+) -> Array:
+    """Z from the leading directions of the views, on unit scale; all, or those above the noise."""
     n = engine.rows.n_samples
     # The bias takes one degree of freedom: more directions than this cannot be told apart.
-    Z = np.sqrt(n) * engine.principal_directions(min(n_factors, max(1, n - 1)), rng)
+    most = min(n_factors, max(1, n - 1))
+    Z = np.sqrt(n) * engine.principal_directions(most, rng, above_noise)
     return Z if Z.shape[1] else np.ones((n, 1)) / n  # nothing varies
 
 
@@ -280,6 +290,29 @@ def by_strength(state: State) -> IntArray:
     return np.argsort(-information, kind="stable")
 
 
+def in_order(engine: Engine, found: Run) -> Run:
+    """The factors that explain most first, and each with the sign that most weights have.
+
+    What counts is a factor's share in the variance of each view, on average over the views; of the
+    signs, the sum of the cubes of the weights. Neither depends on the order of rows or views.
+    """
+    shares, cubes = np.zeros(found.n_factors), np.zeros(found.n_factors)
+    for view in found.state:
+        W = view.weights.mean
+        total = float((W**2).sum() + (1.0 / view.precision).sum())
+        shares += (W**2).sum(axis=0) / total
+        cubes += (W**3).sum(axis=0) / total**1.5
+    order = np.argsort(-shares, kind="stable")
+    turn = np.diag(np.where(cubes[order] < 0, -1.0, 1.0))
+    shift = np.zeros(found.n_factors)
+    engine.Z = found.Z
+    engine.keep(order)
+    engine.rotate(turn, shift)
+    kept = (view.keep(order) for view in found.state)
+    state = tuple(replace(v, weights=v.weights.transform(turn, turn, shift)) for v in kept)
+    return replace(found, state=state, Z=engine.Z)
+
+
 def informative(state: State, n_samples: float) -> IntArray:
     """The factors that tell something about the samples; at least one.
 
@@ -304,50 +337,75 @@ def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal
     """
     size = found.n_factors // 2
     while found.converged and size:
-        trial = _trial(engine, plan, found, size)
+        keep = np.arange(found.n_factors - size)
+        engine.keep(keep)
+        trial = _trial(engine, plan, tuple(view.keep(keep) for view in found.state), found)
         if trial is None:
             engine.Z = found.Z  # back to where it was
             size //= 2
             continue
-        found = _continued(engine, plan, _joined(found, trial, notify), notify, journal)
+        for iteration in trial.history:
+            notify(replace(iteration, n_iter=len(found.history) + iteration.n_iter))
+        found = _after(_changed(found), trial)
+        found = _after(found, _run_on(engine, plan, found, notify, journal))
         size = min(size, found.n_factors // 2)
     return found
 
 
-def _trial(engine: Engine, plan: Plan, found: Run, size: int) -> Run | None:
-    """Without the weakest factors: as soon as the bound is higher, or None if it hardly will be."""
-    keep = np.arange(found.n_factors - size)
-    engine.keep(keep)
-    now = Run(tuple(view.keep(keep) for view in found.state), engine.Z)
+def _trial(engine: Engine, plan: Plan, state: State, found: Run) -> Run | None:
+    """A run from another state as soon as its bound is higher, or None if it hardly will be."""
+    now, last = Run(state, engine.Z), -np.inf
     for _ in range(TRIAL):
         now = _iterate(engine, plan, now, lambda _: False)
         gap = found.lower_bound - now.lower_bound
         if gap < 0:
             return now
-        growth = now.history[-1].lower_bound - now.history[-2].lower_bound if now.history[1:] else gap
-        if growth * TRIAL < gap or now.converged:
+        if now.converged or TRIAL * (now.lower_bound - last) < gap:
             return None
+        last = now.lower_bound
     return None
 
 
-def _joined(found: Run, more: Run, notify: Callback) -> Run:
-    """One run after the other, with fewer factors."""
+def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
+    """From where a run ended, with the iterations that it has left."""
     before = len(found.history)
-    later = tuple(replace(i, n_iter=before + i.n_iter) for i in more.history)
-    for iteration in later:
-        notify(iteration)
-    path = (*found.history[:-1], replace(found.history[-1], pruned=True), *later)
-    return replace(more, history=path)
 
+    def tell(iteration: Iteration) -> object:
+        return notify(replace(iteration, n_iter=before + iteration.n_iter))
 
-def _continued(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
-    """Until the bound stands still."""
-    before = len(found.history)
     left = replace(plan.settings, max_iter=max(1, plan.settings.max_iter - before))
-    tell = lambda i: notify(replace(i, n_iter=before + i.n_iter))
-    more = run(engine, replace(plan, settings=left), found.state, tell, journal)
-    later = tuple(replace(i, n_iter=before + i.n_iter) for i in more.history)
+    return run(engine, replace(plan, settings=left), found.state, tell, journal)
+
+
+def _changed(found: Run) -> Run:
+    """With fewer factors from here on."""
+    return replace(found, history=(*found.history[:-1], replace(found.history[-1], pruned=True)))
+
+
+def _after(found: Run, more: Run) -> Run:
+    """Two runs as one."""
+    before = len(found.history)
+    later = (replace(iteration, n_iter=before + iteration.n_iter) for iteration in more.history)
     return replace(more, history=(*found.history, *later))
+
+
+def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator) -> bool:
+    """Whether the bound would be higher with one factor more.
+
+    Both begin again from the factors that were found, with and without the direction that these
+    leave most of, and have the same number of iterations.
+    """
+    Z, _ = engine.settle(found.state)
+    more = np.column_stack([Z, engine.residual_direction(found.state, rng)])
+    bounds = []
+    for start_Z in (Z, more):
+        state = start(engine, prepare(engine, plan.roles, start_Z, bool(plan.waiting)), start_Z)
+        now = Run(state, engine.Z)
+        for _ in range(TRIAL):
+            now = _iterate(engine, plan, now, lambda _: False)
+        bounds.append(now.lower_bound)
+    engine.Z = found.Z
+    return bounds[1] > bounds[0]
 
 
 def _of_start(notify: Callback, nth: int) -> Callback:
@@ -381,9 +439,11 @@ def best_of(
     plan = Plan([roles[m] for m in inputs], settings, waiting)
     best = _best_start(inner, plan, n_init, rng, notify, journal)
     with threads_for(engine.rows.size * settings.n_factors):
-        best = _explain(inner, outer, roles, best, seen, rng)
-    engine.Z = best.Z
-    return best
+        state, Z, explained = _explain(inner, outer, roles, best.state, seen, rng)
+    terms = best.history[-1].terms | explained
+    last = replace(best.history[-1], lower_bound=sum(terms.values()), terms=terms)
+    engine.Z = Z
+    return replace(best, state=state, Z=Z, history=(*best.history[:-1], last))
 
 
 def _best_start(
@@ -398,7 +458,7 @@ def _best_start(
     settings, supervised = plan.settings, bool(plan.waiting)
     work = engine.rows.size * settings.n_factors
     with threads_for(work):
-        Z = spectral(engine, settings.n_factors, rng)
+        Z = spectral(engine, settings.n_factors, rng, settings.free)
         prepared = prepare(engine, plan.roles, Z, supervised)
     for nth in range(n_init):
         with threads_for(work):
@@ -418,6 +478,10 @@ def _best_start(
         if candidate.stopped:
             break
     assert best is not None
+    best = in_order(engine, best)
+    at_ceiling = best.n_factors == settings.n_factors and not plan.held
+    if at_ceiling and best.converged and wants_more(engine, plan, best, rng):
+        best = replace(best, hit_ceiling=True)
     return best
 
 
@@ -425,29 +489,63 @@ def _explain(
     inner: Engine,
     outer: Engine,
     roles: Sequence[Role],
-    found: Run,
+    found: State,
     seen: BoolArray,
     rng: np.random.Generator,
-) -> Run:
-    """The outputs' part of the state, from the factors that the inputs gave."""
-    Z, covariance = inner.settle(found.state)
-    known = iter(found.state)
-    inputs = [role for role in roles if not role.output]
-    total = np.sum(
-        [energy(q, role).sum(axis=0) for q, role in zip(found.state, inputs, strict=True)], axis=0
-    )
-    state, terms, m = [], dict(found.history[-1].terms), 0
+) -> tuple[State, Array, dict[str, float]]:
+    """The state with the outputs from the factors that the inputs gave; these, and new terms."""
+    Z, covariance = inner.settle(found)
+    inputs, known = [role for role in roles if not role.output], iter(found)
+    energies = [energy(q, role).sum(axis=0) for q, role in zip(found, inputs, strict=True)]
+    total = np.sum(energies, axis=0)
+    state, terms, m = [], dict[str, float](), 0
     for role in roles:
         if not role.output:
             state.append(next(known))
             continue
         explained = regress(outer, m, role, Z[seen], total, rng)
-        blur = blur_in(explained.view.weights, covariance, outer.rows.views[m].likelihood)
-        state.append(replace(explained.view, blurred=blur))
+        blurred = blur_in(explained.view.weights, covariance, outer.rows.views[m].likelihood)
+        state.append(replace(explained.view, blurred=blurred))
         terms |= {f"{term}[{role.name}]": value for term, value in explained.terms.items()}
         m += 1
-    last = replace(found.history[-1], lower_bound=sum(terms.values()), terms=terms)
-    return replace(found, state=tuple(state), Z=Z, history=(*found.history[:-1], last))
+    return tuple(state), Z, terms
+
+
+# ---------------------------------------------------------------- views from others
+
+
+def read_out(
+    engine: Engine,
+    roles: Sequence[Role],
+    found: State,
+    m: int,
+    others: Sequence[int],
+    settings: Settings,
+    rng: np.random.Generator,
+) -> State:
+    """How view m of samples that lack it follows from others: as an output of these.
+
+    In samples that have the view a factor may follow it, and in those that lack it something else.
+    Where there are such samples the factors of the others are found anew; a few sweeps are enough.
+    """
+    inner = engine.part(others)
+    seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
+    treated = [roles[i] for i in others]
+    state = tuple(found[i] for i in others)
+    if (seen & ~engine.rows.views[m].observed.any(axis=1)).any():
+        most = MOST_READ_OUT if settings.free else settings.n_factors
+        Z = spectral(inner, most, rng)
+        state = start(inner, prepare(inner, treated, Z, supervised=True), Z)
+    else:
+        inner.Z, _ = inner.settle(state)
+    for _ in range(READ_OUT_SWEEPS):
+        stats = inner.sweep(state)
+        state = global_step(state, centred(stats, inner.rows))
+        keep = informative(state, stats.n_samples)
+        state = tuple(view.keep(keep) for view in state)
+        inner.keep(keep)
+    target = replace(roles[m], output=True)
+    return _explain(inner, engine.part([m], seen), [*treated, target], state, seen, rng)[0]
 
 
 # ---------------------------------------------------------------- progress

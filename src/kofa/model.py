@@ -37,12 +37,15 @@ from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
 from kofa.prediction import Prediction
 from kofa.published import ROUNDS
+from kofa.regression import ReadOut
 from kofa.start import Role, energy
 from kofa.study import Study, rows_seen, warn_of_slips
 from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored, scored
 from kofa.views import View, check_outputs, check_views
 
 _MOST_ROWS = 300  # from which it is learnt what holes leave open
+_MOST_FACTORS = 100  # where their number is found
+_MOST_OF_KERNELS = 300  # directions of kernels that feed outputs
 Data = Any  # a dict of name → table, or a MuData or AnnData
 # What other tools call our parameters.
 _NAMES_ELSEWHERE = {
@@ -220,8 +223,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         fitted = _with_energies(fitted, run.state, treated)
         fitted = _calibrated(fitted, engine.rows, run.state, rng)
         fitted = _with_holes(fitted, run.state, study, rng)
-        self._remember(fitted, run.state, run.converged, *run.path)
+        readouts = self._read_outs(fitted, engine, treated, run.state, rng)
+        self._remember(fitted, run.state, readouts, run.converged, *run.path)
         self._warn_unless_converged(run)
+        self._warn_of_ceiling(run)
         return samples, seen, engine
 
     def _journal(self, study: Study, rng: np.random.Generator, resume: bool) -> Journal:
@@ -240,12 +245,14 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         self,
         fitted: dict[str, FittedView],
         state: State,
+        readouts: dict[str, ReadOut],
         converged: bool,
         bounds: Array,
         terms: dict[str, Array],
     ) -> None:
         self.views_ = fitted
         self.posterior_: State = state
+        self.readouts_ = readouts
         self.kernels_ = {
             n: v.encoder.kernel for n, v in fitted.items() if isinstance(v.encoder, KernelMap)
         }
@@ -304,15 +311,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         ]
         engine = InMemory(Rows.stack(observed))
         treated = roles(study, fitted)
-        supervised = bool(study.outputs)
-        n_factors, tol = (300, 1e-3) if supervised else (25, 2e-4)
-        settings = Settings(
-            n_factors=int(n_factors if self.n_factors is None else self.n_factors),
-            max_iter=int(self.max_iter),
-            tol=float(tol if self.tol is None else self.tol),
-            # A kernel that feeds outputs is known; measured, rotation gains nothing.
-            rotate=not (supervised and any(r.kernelized and not r.output for r in treated)),
-        )
+        settings = self._settings(treated)
         with Progress(self.progress, settings.max_iter) as bar:
 
             def notify(iteration: Iteration) -> bool:
@@ -322,6 +321,55 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             n_init = int(self.n_init)
             run = inference.best_of(engine, treated, settings, n_init, rng, notify, journal)
         return engine, run, treated
+
+    def _settings(self, treated: Sequence[Role]) -> Settings:
+        """What was asked for, or what serves outputs best, or tables without outputs."""
+        supervised = any(role.output for role in treated)
+        # A kernel that feeds outputs is known; measured, rotation gains nothing.
+        held = supervised and any(role.kernelized and not role.output for role in treated)
+        n_factors, tol = (_MOST_OF_KERNELS, 1e-3) if held else (_MOST_FACTORS, 2e-4)
+        return Settings(
+            n_factors=int(n_factors if self.n_factors is None else self.n_factors),
+            max_iter=int(self.max_iter),
+            tol=float(tol if self.tol is None else self.tol),
+            rotate=not held,
+            free=self.n_factors is None and not held,
+        )
+
+    def _read_outs(
+        self,
+        fitted: Mapping[str, FittedView],
+        engine: InMemory,
+        treated: Sequence[Role],
+        state: State,
+        rng: np.random.Generator,
+    ) -> dict[str, ReadOut]:
+        """How each input that is explained directly follows from the others."""
+        names, found = list(fitted), {}
+        inputs = [m for m, role in enumerate(treated) if not role.output]
+        for m in inputs:
+            view = fitted[names[m]]
+            others = [i for i in inputs if fitted[names[i]].source != view.source]
+            if view.likelihood is None or not others:
+                continue
+            q = inference.read_out(engine, treated, state, m, others, self._settings(treated), rng)
+            places = [*others, m]
+            sharp = 1.0
+            if view.likelihood.has("log_predictive"):
+                rows = engine.part(places).rows
+                sharp = sharpness(rows, q, len(others), range(len(others)), rng)
+            found[names[m]] = ReadOut(tuple(names[i] for i in places), q, sharp)
+        return found
+
+    def _warn_of_ceiling(self, run: inference.Run) -> None:
+        if run.hit_ceiling:
+            cure = "leave it out to have the number found, or raise it"
+            if self.n_factors is None:
+                cure = f"set it to more than {self.n_factors_}"
+            warn(
+                f"All {self.n_factors_} factors are in use, and the bound would be higher with "
+                f"more. n_factors limits their number: {cure}."
+            )
 
     def _warn_unless_converged(self, run: inference.Run) -> None:
         if not (run.converged or run.stopped):
@@ -569,6 +617,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             "parameters": self._saved_parameters(),
             "views": self.views_,
             "posterior": self.posterior_,
+            "readouts": self.readouts_,
             "converged": bool(self.converged_),
             "path": codec.path_of(self.lower_bounds_, self.lower_bound_terms_),
         }
@@ -624,7 +673,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             for name, view in self.views_.items()
             if view.source in given
         }
-        prediction = Prediction(self.views_, self.posterior_, tables, align(tables))
+        samples = align(tables)
+        prediction = Prediction(self.views_, self.posterior_, tables, samples, self.readouts_)
         prediction.warn_of_far_samples()
         return prediction
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,9 +12,10 @@ from kofa.encoding import FittedView
 from kofa.errors import warn
 from kofa.kernels import ROUNDING, KernelMap, Unseen
 from kofa.likelihoods import Gaussian
-from kofa.linalg import Array, by_rows
+from kofa.linalg import Array, BoolArray, by_rows
 from kofa.observations import Rows
 from kofa.posterior import State, ViewPosterior
+from kofa.regression import ReadOut
 from kofa.scaling import REACH
 from kofa.tables import Samples, Table
 from kofa.uncertainty import beyond, few_samples, pulled_back, switched_off, z_is_less_known
@@ -37,6 +38,7 @@ class Prediction:
     state: State
     tables: Mapping[str, Table]
     samples: Samples
+    readouts: Mapping[str, ReadOut] = field(default_factory=dict)
 
     @cached_property
     def _of_kernels(self) -> dict[tuple[str, str], tuple[Array, Unseen]]:
@@ -105,8 +107,42 @@ class Prediction:
         """Functions of the mean and variance of a view's Gaussian layer, for all samples.
 
         The variance is that of z, w and, where it is learnt, the noise. `by_mean` promises that
-        the functions do not use it, and saves its cost.
+        the functions do not use it, and saves its cost. Samples that lack the view get what
+        follows from the others (`ReadOut`).
         """
+        lacking = self._lacking(name)
+        if not lacking.any():
+            return self._of_view(name, functions, by_mean)
+        read_out = self._read_out(name)._of_view(name, functions, by_mean)
+        if lacking.all():
+            return read_out
+        known = self._of_view(name, functions, by_mean)
+        return [_by_row(lacking, a, b) for a, b in zip(read_out, known, strict=True)]
+
+    def _lacking(self, name: str) -> BoolArray:
+        """Which samples are better predicted from others: they lack the view, but not all."""
+        none = np.zeros(self.samples.n, dtype=bool)
+        if name not in self.readouts:
+            return none
+        others = [self._seen(n) for n in self.readouts[name].views[:-1] if n in self.tables]
+        own = self._seen(name) if name in self.tables else none
+        return np.asarray(np.any(others, axis=0) & ~own) if others else none
+
+    def _seen(self, name: str) -> BoolArray:
+        values = self.samples.spread(self.tables[name])
+        return np.asarray(~np.isnan(values).all(axis=1))
+
+    def _read_out(self, name: str) -> Prediction:
+        """The model of the others in which the view is an output."""
+        found = self.readouts[name]
+        views = {n: self.views[n] for n in found.views}
+        views[name] = replace(views[name], sharpness=found.sharpness)
+        tables = {n: self.tables[n] for n in found.views[:-1] if n in self.tables}
+        return Prediction(views, found.state, tables, self.samples)
+
+    def _of_view(
+        self, name: str, functions: Sequence[Callable[[Array, Array], Array]], by_mean: bool
+    ) -> list[Array]:
         layer = self._mean_only if by_mean else self._layer
         projected = self.project(with_holes=not by_mean)
         layers = (layer(name, q, values) for q, values in projected)
@@ -149,7 +185,7 @@ class Prediction:
         """
         kernels = {n: y for n, y in values.items() if isinstance(self.views[n].encoder, KernelMap)}
         view = self.posterior(target)
-        if view.energy is not None:
+        if self.views[target].role.output:
             parts = [self._unseen_by_output(view, q, name, y) for name, y in kernels.items()]
         else:
             parts = [self._unseen(target, name, y) for name, y in kernels.items()]
@@ -218,3 +254,8 @@ class Prediction:
         value, _ = fitted.layer.tangent(np.nan_to_num(targets), mean)
         bound = value - 0.5 * view.precision * variance
         return np.asarray(np.where(np.isnan(targets), 0.0, bound).sum(axis=1))
+
+
+def _by_row(which: BoolArray, yes: Array, no: Array) -> Array:
+    """Some rows of one result, the others of another."""
+    return np.where(which.reshape(-1, *(1,) * (yes.ndim - 1)), yes, no)

@@ -16,7 +16,7 @@ import numpy as np
 from kofa.bound import elbo
 from kofa.linalg import Array
 from kofa.observations import Rows
-from kofa.posterior import Gamma, Known, ViewPosterior, Weights
+from kofa.posterior import Gamma, Known, State, ViewPosterior, Weights
 from kofa.refinement import choose_scale, refine
 from kofa.start import LEAST_ENERGY, OUTPUT_START_NOISE, SPECTRAL_SHAPE, Role, start_view
 from kofa.updates import (
@@ -42,6 +42,15 @@ class Engine(Protocol):
 
     def summarise(self, Z: Array) -> Statistics: ...
     def revisit(self, m: int, w: Weights) -> Touch: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ReadOut:
+    """How a view follows from others, where a sample lacks it."""
+
+    views: tuple[str, ...]  # the others, and the view itself at the end
+    state: State  # of these
+    sharpness: float = 1.0  # as that of a `FittedView`
 
 
 @dataclass(frozen=True)

@@ -251,8 +251,15 @@ SCHEMA: dict[type[Any], Fields] = {
         "converged": truth,
         "stopped": truth,
         "ended": truth,
+        "hit_ceiling": truth,
     },
-    Settings: {"n_factors": whole, "max_iter": whole, "tol": number, "rotate": truth},
+    Settings: {
+        "n_factors": whole,
+        "max_iter": whole,
+        "tol": number,
+        "rotate": truth,
+        "free": truth,
+    },
 }
 
 PARAMETERS: Fields = {  # of FactorModel

@@ -28,7 +28,8 @@ from kofa.kernels import (
 from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, Multinomial, Poisson
 from kofa.linalg import Array
 from kofa.members import DamageError, require, shown
-from kofa.posterior import Gamma, Known, ViewPosterior, Weights
+from kofa.posterior import Gamma, Known, State, ViewPosterior, Weights
+from kofa.regression import ReadOut
 from kofa.scaling import Scaling
 from kofa.schema import KERNELS, an, dict_of, tuple_of
 from kofa.vectors import Vectors
@@ -66,10 +67,33 @@ def check_model(views: Any, state: Any) -> None:
             _check_vectors(view.vectors)
         except (DamageError, DeclarationError) as error:
             raise DamageError(f"view {shown(name)}: {error}") from None
-    # Σ_d τ_d ⟨w_d·w_d⟩, which is what can make the precision of a sample singular
+    _check_size(state)
+
+
+def _check_size(state: State) -> None:
+    """Of Σ_d τ_d ⟨w_d·w_d⟩, which is what can make the precision of a sample singular."""
     with np.errstate(over="ignore", invalid="ignore"):
         size = sum(float(q.precision @ _squares(q.weights)) for q in state)
     require(size < _LARGEST_PRECISION, "its weights are larger than any that could be found")
+
+
+def check_readouts(views: Mapping[str, FittedView], readouts: Any) -> None:
+    """Raise unless each is a model of some of the views, the one it is for at the end."""
+    require(dict_of(an(ReadOut))(readouts), "its read-outs are none")
+    for name, found in readouts.items():
+        held = found.views
+        require(
+            len(set(held)) == len(held) > 1 and held[-1] == name and set(held) <= set(views),
+            f"the read-out of view {shown(name)} is of other views",
+        )
+        require(not any(views[n].role.output for n in held), "an output is read out")
+        require(0.0 < found.sharpness < math.inf, "its sharpness is not positive")
+        require(len(found.state) == len(held), "it has not one posterior for each view")
+        require(np.ndim(found.state[0].weights.mean) == 2, "its weights are no table")
+        n_factors = found.state[0].weights.mean.shape[1]
+        for other, posterior in zip(held, found.state, strict=True):
+            _check_posterior(posterior, _check_encoder(other, views[other]), n_factors)
+        _check_size(found.state)
 
 
 def _squares(w: Weights) -> Array:
