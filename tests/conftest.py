@@ -97,8 +97,7 @@ def core(views, roles=None, n_factors=3, seed=0, likelihoods=None):
     engine = InMemory(Rows.stack(observed))
     rng = np.random.default_rng(seed)
     Z = spectral(engine, n_factors, rng)
-    supervised = any(role.output for role in roles)
-    state = start(engine, prepare(engine, roles, Z, supervised), Z)
+    state = start(engine, prepare(engine, roles, Z), Z)
     return engine, state, roles
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from kofa.bound import Bound, elbo
 from kofa.linalg import Array, BoolArray, IntArray, threads_for
-from kofa.observations import Rows
-from kofa.posterior import State, Weights
-from kofa.regression import regress, unexplained
+from kofa.observations import Observations, Rows
+from kofa.posterior import State, ViewPosterior, Weights
+from kofa.regression import independent, regress, unexplained
 from kofa.rotation import rotate
 from kofa.start import Role, energy, start_view
 from kofa.updates import (
@@ -33,6 +34,10 @@ PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
 TRIAL = 12  # iterations after which other factors have to have the higher bound
 READ_OUT_SWEEPS = 5  # of the views from which another is read out
+STRONG = 3.0  # nats: strong evidence for what is less simple (Kass & Raftery 1995)
+SWEEPS_OF_ALL = 25  # of inputs without noise, at most
+MOST_DIRECTIONS = 300  # of inputs without noise
+MANY_PATTERNS = 100  # of holes, each of which costs an inverse
 MOST_READ_OUT = 100  # factors from which a view is read out, where their number is free
 ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
@@ -94,9 +99,9 @@ class Plan:
     waiting: dict[str, float] = field(default_factory=dict)  # terms of the outputs, unexplained
 
     @property
-    def held(self) -> bool:
-        """Whether some factors are known from a kernel."""
-        return bool(self.waiting) and any(role.kernelized for role in self.roles)
+    def exact(self) -> bool:
+        """Whether the factors follow all that varies in some view."""
+        return any(role.exact for role in self.roles)
 
     def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
         """The bound, and its terms as users see them."""
@@ -106,11 +111,11 @@ class Plan:
     def watched(self, bound: Bound) -> float:
         """The part of the bound that has to stand still.
 
-        Kernels that feed outputs have noise so small that their part grows for hundreds of
-        iterations more, in directions too faint to matter; that of z follows it.
+        Views that are exact have noise so small that their part grows for hundreds of iterations
+        more, in directions too faint to matter; that of z follows it.
         """
-        free = [not role.kernelized for role in self.roles]
-        if all(free) or not self.waiting:
+        free = [not role.exact for role in self.roles]
+        if all(free):
             return bound.total
         watched = (terms for terms, counts in zip(bound.of_views, free, strict=True) if counts)
         return float(sum(value for terms in watched for value in terms.values()))
@@ -188,14 +193,14 @@ def spectral(
     return Z if Z.shape[1] else np.ones((n, 1)) / n  # nothing varies
 
 
-def prepare(engine: Engine, roles: Sequence[Role], Z: Array, supervised: bool) -> State:
+def prepare(engine: Engine, roles: Sequence[Role], Z: Array) -> State:
     """Priors, and global factors to begin with, from the spectral Z.
 
     They are the same for all starts, so that bounds can be compared.
     """
     views = centred(engine.summarise(Z), engine.rows)
     return tuple(
-        start_view(role, s, supervised, data.likelihood)
+        start_view(role, s, data.likelihood)
         for role, s, data in zip(roles, views, engine.rows.views, strict=True)
     )
 
@@ -356,7 +361,7 @@ def _trial(engine: Engine, plan: Plan, state: State, found: Run) -> Run | None:
     """A run from another state as soon as its bound is higher, or None if it hardly will be."""
     now, last = Run(state, engine.Z), -np.inf
     for _ in range(TRIAL):
-        now = _iterate(engine, plan, now, lambda _: False)
+        now = _iterate(engine, plan, now, _tell_nobody)
         gap = found.lower_bound - now.lower_bound
         if gap < 0:
             return now
@@ -399,13 +404,17 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     more = np.column_stack([Z, engine.residual_direction(found.state, rng)])
     bounds = []
     for start_Z in (Z, more):
-        state = start(engine, prepare(engine, plan.roles, start_Z, bool(plan.waiting)), start_Z)
+        state = start(engine, prepare(engine, plan.roles, start_Z), start_Z)
         now = Run(state, engine.Z)
         for _ in range(TRIAL):
-            now = _iterate(engine, plan, now, lambda _: False)
+            now = _iterate(engine, plan, now, _tell_nobody)
         bounds.append(now.lower_bound)
     engine.Z = found.Z
     return bounds[1] > bounds[0]
+
+
+def _tell_nobody(_: Iteration) -> bool:
+    return False
 
 
 def _of_start(notify: Callback, nth: int) -> Callback:
@@ -437,13 +446,67 @@ def best_of(
     apart = zip(targets, unexplained(outer, targets), strict=True)
     waiting = {f"{term}[{r.name}]": v for r, terms in apart for term, v in terms.items()}
     plan = Plan([roles[m] for m in inputs], settings, waiting)
-    best = _best_start(inner, plan, n_init, rng, notify, journal)
-    with threads_for(engine.rows.size * settings.n_factors):
-        state, Z, explained = _explain(inner, outer, roles, best.state, seen, rng)
-    terms = best.history[-1].terms | explained
-    last = replace(best.history[-1], lower_bound=sum(terms.values()), terms=terms)
-    engine.Z = Z
-    return replace(best, state=state, Z=Z, history=(*best.history[:-1], last))
+    explained = partial(_explained, inner, outer, roles, seen=seen, rng=rng)
+    best, bounds = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
+    whole = _all_directions(plan, inner)
+    if whole is not None and not best.stopped:
+        run_of_all = _best_start(inner, whole, 1, rng, _tell_nobody, journal)
+        other, of_other = explained(whole, run_of_all)
+        shares = [independent(outer, m) for m in range(len(targets))]
+        if shares @ (np.array(of_other) - np.array(bounds)) > STRONG:
+            best = replace(other, converged=best.converged)
+    engine.Z = best.Z
+    return best
+
+
+def _all_directions(plan: Plan, inner: Engine) -> Plan | None:
+    """The inputs without noise, so that no direction is lost that the outputs may need.
+
+    Columns that have nothing in common have no factors, and yet may tell about outputs. The bound
+    of the outputs says which they prefer.
+    """
+    primal = [not (role.exact or data.augmented) for role, data in _pairs(plan, inner)]
+    if not any(primal):
+        return None
+    settings = plan.settings
+    most = settings.n_factors if not settings.free else MOST_DIRECTIONS
+    if inner.rows.labels.size > MANY_PATTERNS:
+        most = min(most, MOST_READ_OUT)
+    exact = [replace(r, exact=r.exact or p) for r, p in zip(plan.roles, primal, strict=True)]
+    few = min(settings.max_iter, SWEEPS_OF_ALL)
+    settings = replace(settings, n_factors=most, free=False, rotate=False, max_iter=few)
+    return replace(plan, roles=exact, settings=settings)
+
+
+def _pairs(plan: Plan, engine: Engine) -> list[tuple[Role, Observations]]:
+    return list(zip(plan.roles, engine.rows.views, strict=True))
+
+
+def _explained(
+    inner: Engine,
+    outer: Engine,
+    roles: Sequence[Role],
+    plan: Plan,
+    found: Run,
+    *,
+    seen: BoolArray,
+    rng: np.random.Generator,
+) -> tuple[Run, list[float]]:
+    """A run of the inputs with the outputs that follow from it, and the bounds of these."""
+    treated = iter(plan.roles)
+    roles = [role if role.output else next(treated) for role in roles]
+    with threads_for(inner.rows.size * found.n_factors):
+        state, Z, explained = _explain(inner, outer, roles, found.state, seen, rng)
+    names = [role.name for role in roles if role.output]
+    terms = dict(found.history[-1].terms)
+    for name, of_output in zip(names, explained, strict=True):
+        terms |= {f"{term}[{name}]": value for term, value in of_output.items()}
+    last = replace(found.history[-1], lower_bound=sum(terms.values()), terms=terms)
+    path = found.history
+    if last.lower_bound < path[-1].lower_bound and path[1:]:  # of other weights: it may be lower
+        path = (*path[:-2], replace(path[-2], pruned=True), path[-1])
+    bounds = [sum(of_output.values()) for of_output in explained]
+    return replace(found, state=state, Z=Z, history=(*path[:-1], last)), bounds
 
 
 def _best_start(
@@ -455,17 +518,17 @@ def _best_start(
     journal: Journal,
 ) -> Run:
     best: Run | None = None
-    settings, supervised = plan.settings, bool(plan.waiting)
+    settings = plan.settings
     work = engine.rows.size * settings.n_factors
     with threads_for(work):
         Z = spectral(engine, settings.n_factors, rng, settings.free)
-        prepared = prepare(engine, plan.roles, Z, supervised)
+        prepared = prepare(engine, plan.roles, Z)
     for nth in range(n_init):
         with threads_for(work):
             state = start(engine, prepared, rng.standard_normal(Z.shape) if nth else Z)
             tell = _of_start(notify, nth)
             candidate = run(engine, plan, state, tell, journal)
-            if not plan.held:
+            if not plan.exact:
                 candidate = with_fewer(engine, plan, candidate, tell, journal)
         logger.info(
             "start %d: bound %.6g, %d iterations",
@@ -479,7 +542,7 @@ def _best_start(
             break
     assert best is not None
     best = in_order(engine, best)
-    at_ceiling = best.n_factors == settings.n_factors and not plan.held
+    at_ceiling = best.n_factors == settings.n_factors and not plan.exact
     if at_ceiling and best.converged and wants_more(engine, plan, best, rng):
         best = replace(best, hit_ceiling=True)
     return best
@@ -492,22 +555,23 @@ def _explain(
     found: State,
     seen: BoolArray,
     rng: np.random.Generator,
-) -> tuple[State, Array, dict[str, float]]:
-    """The state with the outputs from the factors that the inputs gave; these, and new terms."""
+) -> tuple[State, Array, list[dict[str, float]]]:
+    """The state with the outputs from the factors that the inputs gave; these; the new terms."""
     Z, covariance = inner.settle(found)
     inputs, known = [role for role in roles if not role.output], iter(found)
     energies = [energy(q, role).sum(axis=0) for q, role in zip(found, inputs, strict=True)]
     total = np.sum(energies, axis=0)
-    state, terms, m = [], dict[str, float](), 0
+    state: list[ViewPosterior] = []
+    terms: list[dict[str, float]] = []
     for role in roles:
         if not role.output:
             state.append(next(known))
             continue
+        m = len(terms)
         explained = regress(outer, m, role, Z[seen], total, rng)
         blurred = blur_in(explained.view.weights, covariance, outer.rows.views[m].likelihood)
         state.append(replace(explained.view, blurred=blurred))
-        terms |= {f"{term}[{role.name}]": value for term, value in explained.terms.items()}
-        m += 1
+        terms.append(explained.terms)
     return tuple(state), Z, terms
 
 
@@ -530,12 +594,12 @@ def read_out(
     """
     inner = engine.part(others)
     seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
-    treated = [roles[i] for i in others]
+    treated = [replace(roles[i], exact=roles[i].kernelized) for i in others]
     state = tuple(found[i] for i in others)
     if (seen & ~engine.rows.views[m].observed.any(axis=1)).any():
         most = MOST_READ_OUT if settings.free else settings.n_factors
         Z = spectral(inner, most, rng)
-        state = start(inner, prepare(inner, treated, Z, supervised=True), Z)
+        state = start(inner, prepare(inner, treated, Z), Z)
     else:
         inner.Z, _ = inner.settle(state)
     for _ in range(READ_OUT_SWEEPS):

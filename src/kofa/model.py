@@ -324,16 +324,14 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _settings(self, treated: Sequence[Role]) -> Settings:
         """What was asked for, or what serves outputs best, or tables without outputs."""
-        supervised = any(role.output for role in treated)
-        # A kernel that feeds outputs is known; measured, rotation gains nothing.
-        held = supervised and any(role.kernelized and not role.output for role in treated)
-        n_factors, tol = (_MOST_OF_KERNELS, 1e-3) if held else (_MOST_FACTORS, 2e-4)
+        exact = any(role.exact for role in treated)
+        n_factors, tol = (_MOST_OF_KERNELS, 1e-3) if exact else (_MOST_FACTORS, 2e-4)
         return Settings(
             n_factors=int(n_factors if self.n_factors is None else self.n_factors),
             max_iter=int(self.max_iter),
             tol=float(tol if self.tol is None else self.tol),
-            rotate=not held,
-            free=self.n_factors is None and not held,
+            rotate=not exact,  # measured, rotation gains nothing there
+            free=self.n_factors is None and not exact,
         )
 
     def _read_outs(

@@ -32,7 +32,6 @@ _ROUNDS = 30  # of updates of one view, at most
 _GAIN = 1e-5  # nats per sample below which it has converged
 _SCALE_STEPS = 300
 _SCALE_ENOUGH = 1e-4  # relative change of scale and noises that ends the search
-_SCALES = (1e-3, 1e9)  # of the prior precision
 
 
 class Engine(Protocol):
@@ -70,7 +69,7 @@ def unexplained(engine: Engine, roles: list[Role]) -> list[dict[str, float]]:
     stats = engine.summarise(np.zeros((engine.rows.n_samples, 1)))
     found = []
     for m, (role, s) in enumerate(zip(roles, centred(stats, engine.rows), strict=True)):
-        view = start_view(role, s, True, engine.rows.views[m].likelihood)
+        view = start_view(role, s, engine.rows.views[m].likelihood)
         nothing = Known(np.full(1, 1.0 / LEAST_ENERGY))
         view = replace(view, alpha=nothing, alpha_prior=nothing)
         found.append(_converged(view, s, stats).terms)
@@ -84,13 +83,27 @@ def regress(
     stats = engine.summarise(Z)
     s, data = centred(stats, engine.rows)[m], engine.rows.views[m]
     energy = np.maximum(energy, LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny))
-    view = replace(start_view(role, s, True, data.likelihood), energy=energy)
+    view = replace(start_view(role, s, data.likelihood), energy=energy)
     if not data.augmented:
         return _converged(_at_best_scale(view, s, energy), s, stats)
     known = choose_scale(view, data, Z, energy, rng)
     weights = update_weights(s, known.mean, view.column_precision, view.precision)
     view = replace(view, weights=weights, alpha=known, alpha_prior=known)
     return _refined(engine, m, view, stats)
+
+
+def independent(engine: Engine, m: int) -> float:
+    """Share of the columns of view m that are independent, (Σ λ)² / Σ λ² of their correlations.
+
+    The bound takes what the factors leave of the columns for independent. Where they have much in
+    common it counts the same thing many times.
+    """
+    view = engine.rows.views[m]
+    y = (view.values - view.y_sum / np.maximum(view.n, 1.0)[view.columns.label]) * view.mask
+    y = y / np.maximum(np.sqrt((y**2).sum(axis=0)), np.finfo(float).tiny)
+    gram = y.T @ y if y.shape[1] < len(y) else y @ y.T
+    squares = max(float((gram**2).sum()), np.finfo(float).tiny)
+    return float(np.trace(gram)) ** 2 / squares / y.shape[1]
 
 
 def _terms(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> dict[str, float]:
@@ -152,7 +165,8 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
             (prior.shape + 0.5 * n) / (prior.rate + 0.5 * np.maximum(residual, 0.0)), tau.shape
         )
         told = float((1.0 - a * variance).sum())
-        next_a = float(np.clip(told / max(float((v**2).sum()), 1e-300), *_SCALES))
+        # As if one weight more were known, of the size of the start
+        next_a = (told + 1.0) / (float((v**2).sum()) + 1.0 - OUTPUT_START_NOISE)
         change = max(abs(np.log(next_a / a)), float(np.abs(np.log(next_tau / tau)).max()))
         a, tau = next_a, next_tau
         if change < _SCALE_ENOUGH:

@@ -199,6 +199,7 @@ SCHEMA: dict[type[Any], Fields] = {
         "output": truth,
         "sparse": truth,
         "noise_per_column": truth,
+        "exact": truth,
         "weight": number,
         "grams": list_of(reals),
     },

@@ -19,9 +19,9 @@ LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
 GRAM_JITTER = 1e-8  # of the mean variance of landmarks, so that duplicates do no harm
 PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
 OUTPUT_START_NOISE = 0.5
-# A kernel is computed, not measured: where it feeds outputs its only noise is what the factors
-# leave out at the start, or the least with which the bound still has eight digits. A prior worth
-# HELD times the data holds it there.
+# A kernel is computed, not measured: where it feeds outputs (`Role.exact`) its only noise is what
+# the factors leave out at the start, or the least with which the bound still has eight digits. A
+# prior worth HELD times the data holds it there.
 HELD = 1e3
 HELD_FLOOR = 3e-8
 
@@ -35,13 +35,12 @@ class Role:
     output: bool = False
     sparse: bool = False
     noise_per_column: bool = False
+    exact: bool = False  # hardly any noise: the factors follow all that varies
     weight: float = 1.0  # of a primal input in the outputs' prior
     grams: Sequence[Array] = ()  # (R, R): a kernelized input's landmarks, for each kernel in it
 
 
-def start_view(
-    role: Role, s: ViewStatistics, supervised: bool, likelihood: Likelihood | None
-) -> ViewPosterior:
+def start_view(role: Role, s: ViewStatistics, likelihood: Likelihood | None) -> ViewPosterior:
     """q of one view given Z: all but least squares, with the noise that this leaves."""
     n_columns, k = s.R.shape
     ones = np.ones(n_columns)
@@ -50,14 +49,15 @@ def start_view(
     n, residual, total = s.n_column, expected_residual(q, s), s.y_square
     if not role.noise_per_column:
         n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
-    least = OUTPUT_START_NOISE if role.output else 0.0 if role.kernelized else PRIMAL_START_NOISE
-    held = supervised and role.kernelized and not role.output
+    least = OUTPUT_START_NOISE if role.output else PRIMAL_START_NOISE
+    if role.kernelized or role.exact:
+        least = 0.0
     # Of a handful of columns more is rounding.
     least_held = HELD_FLOOR * max(1.0, 10.0 / n_columns)
-    floor = (least_held if held else NOISE_FLOOR) * np.maximum(n, total)
+    floor = (least_held if role.exact else NOISE_FLOOR) * np.maximum(n, total)
     noise = np.maximum(residual, least * total) + floor
     tau_prior: Precision = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * floor)
-    if held:
+    if role.exact:
         tau_prior = Gamma(HELD * n, HELD * noise)
     tau: Precision = Gamma(0.5 * n, 0.5 * noise)
     if likelihood is not None and likelihood.curvature is not None:

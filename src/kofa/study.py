@@ -136,7 +136,8 @@ class Study:
         """How inference is to treat a view."""
         view, output, kernelized = self.views[name], name in self.outputs, name in self.kernels
         per_column = output or not kernelized if view.noise == "auto" else view.noise == "column"
-        return Role(name, kernelized, output, bool(view.sparse), per_column)
+        feeds = kernelized and bool(self.outputs) and not output
+        return Role(name, kernelized, output, bool(view.sparse), per_column, exact=feeds)
 
     def own_rows(self, name: str, samples: IntArray) -> IntArray:
         """Where samples stand in the table of a view that has them all."""
