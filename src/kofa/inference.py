@@ -217,7 +217,8 @@ def run(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Jou
     """Coordinate ascent from one state until the bound stands still."""
     settings = plan.settings
     now = journal.resume() or Run(state, engine.Z)
-    engine.Z = now.Z
+    # A checkpoint does not keep the factors of samples of runs that are over.
+    engine.Z = now.Z if len(now.Z) == engine.rows.n_samples else engine.settle(now.state)[0]
     if not (now.ended and now.finished(settings)):
         while not now.finished(settings):
             now = _iterate(engine, plan, now, notify)
@@ -401,6 +402,7 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     leave most of, and have the same number of iterations.
     """
     Z, _ = engine.settle(found.state)
+    engine.Z = Z
     more = np.column_stack([Z, engine.residual_direction(found.state, rng)])
     bounds = []
     for start_Z in (Z, more):

@@ -103,7 +103,7 @@ def independent(engine: Engine, m: int) -> float:
     y = y / np.maximum(np.sqrt((y**2).sum(axis=0)), np.finfo(float).tiny)
     gram = y.T @ y if y.shape[1] < len(y) else y @ y.T
     squares = max(float((gram**2).sum()), np.finfo(float).tiny)
-    return float(np.trace(gram)) ** 2 / squares / y.shape[1]
+    return float(np.trace(gram) ** 2 / squares / y.shape[1])
 
 
 def _terms(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> dict[str, float]:
