@@ -11,11 +11,13 @@ from benchmarks import (
     classification,
     defaults,
     faces,
+    hidden_views,
     hostile,
     imports,
     intervals,
     mkl,
     mutated_files,
+    n_factors,
     planted,
     random_fits,
     reading,
@@ -28,6 +30,8 @@ from benchmarks import (
 
 BENCHMARKS = (
     planted.BENCHMARKS
+    | n_factors.BENCHMARKS
+    | hidden_views.BENCHMARKS
     | speed.BENCHMARKS
     | imports.BENCHMARKS
     | accuracy.BENCHMARKS

@@ -28,7 +28,7 @@ from kofa.updates import (
     update_weights,
 )
 
-_ROUNDS = 30  # of updates of one view, at most
+_ROUNDS = 12  # of updates of one view, at most
 _GAIN = 1e-5  # nats per sample below which it has converged
 _SCALE_STEPS = 300
 _SCALE_ENOUGH = 1e-4  # relative change of scale and noises that ends the search
