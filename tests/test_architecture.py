@@ -14,7 +14,8 @@ import kofa
 ORDER = [
     "errors", "checks", "replacing", "datasets", "members", "archive", "dtypes", "linalg",
     "tables", "scaling", "kernels", "landmarks", "likelihoods", "views", "observations",
-    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "inference",
+    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "start",
+    "regression", "inference",
     "engine", "learning", "selection", "published", "study", "lessons", "vectors", "encoding",
     "uncertainty", "prediction", "inspection", "schema", "soundness", "codec", "checkpoint",
     "omics", "model", "estimators", "files", "paper", "cli",

@@ -544,7 +544,9 @@ def _best_start(
             break
     assert best is not None
     best = in_order(engine, best)
-    at_ceiling = best.n_factors == settings.n_factors and not plan.exact
+    # A kernel has a long tail of weak directions and would always like more.
+    kernelized = any(role.kernelized for role in plan.roles)
+    at_ceiling = best.n_factors == settings.n_factors and not (plan.exact or kernelized)
     if at_ceiling and best.converged and wants_more(engine, plan, best, rng):
         best = replace(best, hit_ceiling=True)
     return best

@@ -27,6 +27,7 @@ from kofa.landmarks import Choice
 from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, LogNormal, Multinomial, Poisson
 from kofa.linalg import Groups
 from kofa.posterior import Gamma, Known, ViewPosterior, Weights
+from kofa.regression import ReadOut
 from kofa.scaling import Scaling, Unit
 from kofa.start import Role
 from kofa.vectors import Vectors
@@ -260,6 +261,11 @@ SCHEMA: dict[type[Any], Fields] = {
         "tol": number,
         "rotate": truth,
         "free": truth,
+    },
+    ReadOut: {
+        "views": tuple_of(text),
+        "state": tuple_of(an(ViewPosterior)),
+        "sharpness": number,
     },
 }
 
