@@ -334,7 +334,9 @@ def linear_predictor(
         away = q.mean - z_mean
         mean[:, members] = w.y_mean[members] + by_rows(away, W.T)
         # var = var(b|w) + w̄ᵀ Σ_n w̄ + (m − z̄)ᵀ Σ_w (m − z̄) + tr(Σ_w Σ_n)
-        along = by_rows(away, B) ** 2 + quadratic_diagonals(B, q.covariance)[pattern]
+        along = by_rows(away, B) ** 2
+        if blurred is None:
+            along += quadratic_diagonals(B, q.covariance)[pattern]
         of_z = rho * (_contrasts if competing else _variances_along)(W, q.covariance)[pattern]
         if blurred is not None:
             of_z = np.maximum(of_z - blurred[members], 0.0)
@@ -343,9 +345,10 @@ def linear_predictor(
 
 
 def blur_in(w: Weights, covariance: Array, likelihood: Likelihood | None) -> Array:
-    """Variance of ⟨w_d⟩·z where z has this covariance (K, K): (D,)."""
-    competing = likelihood is not None and likelihood.competing
-    return np.asarray((_contrasts if competing else _variances_along)(w.mean, covariance[None])[0])
+    """Variance of ⟨w_d⟩·z that a learnt noise has in it, z of this covariance (K, K): (D,)."""
+    if likelihood is not None:  # no noise is learnt
+        return np.zeros(len(w.mean))
+    return np.asarray(_variances_along(w.mean, covariance[None])[0])
 
 
 def variance_of_holes(q: Latent, w: Weights, competing: bool = False) -> Array:
