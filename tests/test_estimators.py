@@ -24,7 +24,7 @@ import kofa
 from kofa.estimators import KernelFactorAnalysis, KernelFactorClassifier, KernelFactorRegressor
 
 ALL = [KernelFactorAnalysis, KernelFactorRegressor, KernelFactorClassifier]
-SMALL = {"kernel": "rbf", "n_factors": 5, "tol": 0.1}
+SMALL = {"kernel": "rbf", "n_factors": 20, "tol": 0.1}
 
 
 @parametrize_with_checks([estimator(**SMALL) for estimator in ALL])

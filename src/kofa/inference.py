@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, Self
@@ -445,10 +445,11 @@ def best_of(
     inner = engine.part(inputs)
     seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
     outer, targets = engine.part(outputs, seen), [roles[m] for m in outputs]
-    apart = zip(targets, unexplained(outer, targets), strict=True)
+    alone = unexplained(outer, targets)
+    apart = zip(targets, alone, strict=True)
     waiting = {f"{term}[{r.name}]": v for r, terms in apart for term, v in terms.items()}
     plan = Plan([roles[m] for m in inputs], settings, waiting)
-    explained = partial(_explained, inner, outer, roles, seen=seen, rng=rng)
+    explained = partial(_explained, inner, outer, roles, seen=seen, alone=alone, rng=rng)
     best, bounds = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
     whole = _all_directions(plan, inner)
     if whole is not None and not best.stopped:
@@ -492,23 +493,21 @@ def _explained(
     found: Run,
     *,
     seen: BoolArray,
+    alone: Sequence[Mapping[str, float]],
     rng: np.random.Generator,
 ) -> tuple[Run, list[float]]:
     """A run of the inputs with the outputs that follow from it, and the bounds of these."""
     treated = iter(plan.roles)
     roles = [role if role.output else next(treated) for role in roles]
     with threads_for(inner.rows.size * found.n_factors):
-        state, Z, explained = _explain(inner, outer, roles, found.state, seen, rng)
+        state, Z, explained = _explain(inner, outer, roles, found.state, seen, alone, rng)
     names = [role.name for role in roles if role.output]
     terms = dict(found.history[-1].terms)
     for name, of_output in zip(names, explained, strict=True):
         terms |= {f"{term}[{name}]": value for term, value in of_output.items()}
     last = replace(found.history[-1], lower_bound=sum(terms.values()), terms=terms)
-    path = found.history
-    if last.lower_bound < path[-1].lower_bound and path[1:]:  # of other weights: it may be lower
-        path = (*path[:-2], replace(path[-2], pruned=True), path[-1])
     bounds = [sum(of_output.values()) for of_output in explained]
-    return replace(found, state=state, Z=Z, history=(*path[:-1], last)), bounds
+    return replace(found, state=state, Z=Z, history=(*found.history[:-1], last)), bounds
 
 
 def _best_start(
@@ -558,6 +557,7 @@ def _explain(
     roles: Sequence[Role],
     found: State,
     seen: BoolArray,
+    alone: Sequence[Mapping[str, float]],
     rng: np.random.Generator,
 ) -> tuple[State, Array, list[dict[str, float]]]:
     """The state with the outputs from the factors that the inputs gave; these; the new terms."""
@@ -572,7 +572,7 @@ def _explain(
             state.append(next(known))
             continue
         m = len(terms)
-        explained = regress(outer, m, role, Z[seen], total, rng)
+        explained = regress(outer, m, role, Z[seen], total, alone[m], rng)
         blurred = blur_in(explained.view.weights, covariance, outer.rows.views[m].likelihood)
         state.append(replace(explained.view, blurred=blurred))
         terms.append(explained.terms)
@@ -612,8 +612,9 @@ def read_out(
         keep = informative(state, stats.n_samples)
         state = tuple(view.keep(keep) for view in state)
         inner.keep(keep)
-    target = replace(roles[m], output=True)
-    return _explain(inner, engine.part([m], seen), [*treated, target], state, seen, rng)[0]
+    outer, target = engine.part([m], seen), replace(roles[m], output=True)
+    alone = unexplained(outer, [target])
+    return _explain(inner, outer, [*treated, target], state, seen, alone, rng)[0]
 
 
 # ---------------------------------------------------------------- progress

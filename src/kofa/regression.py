@@ -7,6 +7,7 @@ What z leaves open is then part of the outputs' noise.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -77,9 +78,30 @@ def unexplained(engine: Engine, roles: list[Role]) -> list[dict[str, float]]:
 
 
 def regress(
+    engine: Engine,
+    m: int,
+    role: Role,
+    Z: Array,
+    energy: Array,
+    alone: Mapping[str, float],
+    rng: np.random.Generator,
+) -> Explained:
+    """View m from factors Z that are known, with more trust in those of more `energy` (K,).
+
+    `alone`: its terms if no factor explained it. If their sum is higher, none does.
+    """
+    found = _regress(engine, m, role, Z, energy, rng)
+    if found.bound >= sum(alone.values()):
+        return found
+    stats = engine.summarise(Z)
+    nothing = Known(np.full(Z.shape[1], 1.0 / LEAST_ENERGY))
+    view = replace(found.view, alpha=nothing, alpha_prior=nothing)
+    return Explained(_converged(view, centred(stats, engine.rows)[m], stats).view, dict(alone))
+
+
+def _regress(
     engine: Engine, m: int, role: Role, Z: Array, energy: Array, rng: np.random.Generator
 ) -> Explained:
-    """View m from factors Z that are known, with more trust in those of more `energy` (K,)."""
     stats = engine.summarise(Z)
     s, data = centred(stats, engine.rows)[m], engine.rows.views[m]
     energy = np.maximum(energy, LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny))
