@@ -88,10 +88,11 @@ def regress(
 ) -> Explained:
     """View m from factors Z that are known, with more trust in those of more `energy` (K,).
 
-    `alone`: its terms if no factor explained it. If their sum is higher, none does.
+    `alone`: its terms if no factor explained it. If their sum is higher, none does. (Not for views
+    that are not Gaussian: their bound is too loose to say so.)
     """
     found = _regress(engine, m, role, Z, energy, rng)
-    if found.bound >= sum(alone.values()):
+    if engine.rows.views[m].augmented or found.bound >= sum(alone.values()):
         return found
     stats = engine.summarise(Z)
     nothing = Known(np.full(Z.shape[1], 1.0 / LEAST_ENERGY))
