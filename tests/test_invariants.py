@@ -72,11 +72,21 @@ def problems(draw):
 
 def smallest_rise(views, data, **options):
     """The smallest relative change of the bound in an iteration that pruned nothing before."""
-    pruned = []
-    model = fit(views, data, callback=lambda i: pruned.append(i.pruned) and None, **options)
-    rise = np.diff(model.lower_bounds_) / np.abs(model.lower_bounds_[:-1])
+    starts = {}
+    model = fit(
+        views, data, callback=lambda i: starts.setdefault(i.start, []).append(i) and None, **options
+    )
+    rises = [rise_of_path([i.lower_bound for i in path], path) for path in starts.values()]
+    kept = [path for path in starts.values() if len(path) == model.n_iter_]
+    rises.append(max(rise_of_path(model.lower_bounds_, path) for path in kept))
+    return min(rises)
+
+
+def rise_of_path(bounds, iterations):
+    pruned = [i.pruned for i in iterations]
     before = np.array(pruned[:-1], dtype=bool)
     before[-1:] |= pruned[-1]  # the bound at the end is that of what is kept
+    rise = np.diff(bounds) / np.abs(bounds[:-1])
     return rise[~before].min(initial=0.0)
 
 

@@ -446,14 +446,12 @@ def best_of(
     seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
     outer, targets = engine.part(outputs, seen), [roles[m] for m in outputs]
     alone = unexplained(outer, targets)
-    apart = zip(targets, alone, strict=True)
-    waiting = {f"{term}[{r.name}]": v for r, terms in apart for term, v in terms.items()}
-    plan = Plan([roles[m] for m in inputs], settings, waiting)
+    plan = Plan([roles[m] for m in inputs], settings, _of_outputs(roles, alone))
     explained = partial(_explained, inner, outer, roles, seen=seen, alone=alone, rng=rng)
     best, bounds = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
     whole = _all_directions(plan, inner)
     if whole is not None and not best.stopped:
-        run_of_all = _best_start(inner, whole, 1, rng, _tell_nobody, journal)
+        run_of_all = _best_start(inner, whole, 1, rng, _of_start(notify, n_init), journal)
         other, of_other = explained(whole, run_of_all)
         shares = [independent(outer, m) for m in range(len(targets))]
         if shares @ (np.array(of_other) - np.array(bounds)) > STRONG:
@@ -496,18 +494,28 @@ def _explained(
     alone: Sequence[Mapping[str, float]],
     rng: np.random.Generator,
 ) -> tuple[Run, list[float]]:
-    """A run of the inputs with the outputs that follow from it, and the bounds of these."""
+    """A run of the inputs with the outputs that follow from it, and the bounds of these.
+
+    No iteration changed the outputs: their terms are the same in all.
+    """
     treated = iter(plan.roles)
     roles = [role if role.output else next(treated) for role in roles]
     with threads_for(inner.rows.size * found.n_factors):
         state, Z, explained = _explain(inner, outer, roles, found.state, seen, alone, rng)
-    names = [role.name for role in roles if role.output]
-    terms = dict(found.history[-1].terms)
-    for name, of_output in zip(names, explained, strict=True):
-        terms |= {f"{term}[{name}]": value for term, value in of_output.items()}
-    last = replace(found.history[-1], lower_bound=sum(terms.values()), terms=terms)
+    terms = _of_outputs(roles, explained)
+    gain = sum(terms.values()) - sum(plan.waiting.values())
+    history = tuple(
+        replace(i, lower_bound=i.lower_bound + gain, terms=i.terms | terms) for i in found.history
+    )
     bounds = [sum(of_output.values()) for of_output in explained]
-    return replace(found, state=state, Z=Z, history=(*found.history[:-1], last)), bounds
+    return replace(found, state=state, Z=Z, history=history), bounds
+
+
+def _of_outputs(roles: Sequence[Role], terms: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Terms of the outputs under the names that users see."""
+    names = [role.name for role in roles if role.output]
+    pairs = zip(names, terms, strict=True)
+    return {f"{term}[{name}]": value for name, found in pairs for term, value in found.items()}
 
 
 def _best_start(
@@ -527,7 +535,7 @@ def _best_start(
     for nth in range(n_init):
         with threads_for(work):
             state = start(engine, prepared, rng.standard_normal(Z.shape) if nth else Z)
-            tell = _of_start(notify, nth)
+            tell = _of_start(notify, nth) if nth else notify
             candidate = run(engine, plan, state, tell, journal)
             if not plan.exact:
                 candidate = with_fewer(engine, plan, candidate, tell, journal)
