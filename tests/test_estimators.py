@@ -641,7 +641,9 @@ def test_small_and_wide_tables_are_taken(rng, estimator, shape):
 
 def test_analysis_finds_what_the_model_finds(rng):
     X, _ = waves(rng)
-    by_hand = kofa.FactorModel({"X": kofa.Real(kernel="rbf")}, 5, tol=0.1)
+    by_hand = kofa.FactorModel(
+        {"X": kofa.Real(kernel="rbf")}, n_factors=SMALL["n_factors"], tol=SMALL["tol"]
+    )
     assert_allclose(
         KernelFactorAnalysis(**SMALL).fit_transform(X), by_hand.fit({"X": X}).transform({"X": X})
     )

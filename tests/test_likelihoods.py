@@ -447,7 +447,7 @@ def test_probabilities_respect_that_classes_vary_together(rng, n_classes):
     labels = np.argmax(eta + rng.standard_normal(eta.shape), axis=1)
     labels[:n_classes] = range(n_classes)
     views = {"x": kofa.Real(), "label": kofa.Categorical()}
-    model = kofa.FactorModel(views, n_factors=2).fit({"x": x, "label": labels})
+    model = kofa.FactorModel(views, outputs=["label"], n_factors=2).fit({"x": x, "label": labels})
     new = {"x": np.where([True, False, False], x[:8], np.nan)}  # z is uncertain
     (q, _), *_ = model._given(new).project()
     w, sharpness = model.posterior_[1].weights, model.views_["label"].sharpness

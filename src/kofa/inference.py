@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from kofa.bound import Bound, elbo
+from kofa.calibration import overdispersion
 from kofa.linalg import Array, BoolArray, IntArray, threads_for
 from kofa.observations import Observations, Rows
 from kofa.posterior import State, ViewPosterior, Weights
@@ -581,10 +582,21 @@ def _explain(
             continue
         m = len(terms)
         explained = regress(outer, m, role, Z[seen], total, alone[m], rng)
-        blurred = blur_in(explained.view.weights, covariance, outer.rows.views[m].likelihood)
-        state.append(replace(explained.view, blurred=blurred))
+        state.append(_with_noise(explained.view, outer.rows.views[m], Z[seen], covariance, rng))
         terms.append(explained.terms)
     return tuple(state), Z, terms
+
+
+def _with_noise(
+    view: ViewPosterior, data: Observations, Z: Array, covariance: Array, rng: np.random.Generator
+) -> ViewPosterior:
+    """With what z leaves open, which a noise that is learnt has in it."""
+    blurred = blur_in(view.weights, covariance)
+    if data.likelihood is None:
+        return replace(view, blurred=blurred)
+    if not data.likelihood.has("at_most"):  # no noise is learnt
+        return replace(view, blurred=np.zeros_like(blurred))
+    return replace(view, blurred=blurred, overdispersion=overdispersion(data, view, Z, rng))
 
 
 # ---------------------------------------------------------------- views from others

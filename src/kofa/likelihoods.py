@@ -106,6 +106,10 @@ class Likelihood:
         """Log-probability of the targets (n, D), by which probabilities are calibrated."""
         raise NotImplementedError
 
+    def at_most(self, targets: Array, mean: Array, variance: Array) -> Array:
+        """P(t ≤ targets) (n, D), by which the spread of counts is calibrated."""
+        raise NotImplementedError
+
     def has(self, method: str) -> bool:
         """Whether this kind defines one of the methods above."""
         return getattr(type(self), method) is not getattr(Likelihood, method)
@@ -501,19 +505,19 @@ class Poisson(Likelihood):
             if not undecided.any():
                 return np.asarray(high)
             middle = np.floor(0.5 * (low + high))
-            enough = self._at_most(np.maximum(middle, 0.0), mean, variance) >= p
+            enough = self.at_most(np.maximum(middle, 0.0), mean, variance) >= p
             low = np.where(undecided & ~enough, middle, low)
             high = np.where(undecided & enough, middle, high)
 
-    def _at_most(self, count: Array, mean: Array, variance: Array) -> Array:
-        """P(t ≤ count) with η integrated out.
+    def at_most(self, targets: Array, mean: Array, variance: Array) -> Array:
+        """P(t ≤ targets) with η integrated out.
 
         Given η it falls with η over some width; where that is short against the spread of η it is
         all but a step, and the other way round is smooth.
         """
         weights, rates = self._rates(mean, variance)
-        over_gamma, width = self._below(count, mean, np.sqrt(variance))
-        over_eta = pdtr(count[..., None], rates) @ weights
+        over_gamma, width = self._below(targets, mean, np.sqrt(variance))
+        over_eta = pdtr(targets[..., None], rates) @ weights
         return np.where(width < np.sqrt(variance), over_gamma, over_eta)
 
     def _below(self, count: Array, mean: Array, sigma: Array) -> tuple[Array, Array]:

@@ -234,6 +234,7 @@ SCHEMA: dict[type[Any], Fields] = {
         "energy": maybe(reals),
         "rho": number,
         "blurred": maybe(reals),
+        "overdispersion": maybe(reals),
     },
     Iteration: {
         "n_iter": whole,

@@ -251,8 +251,9 @@ def _check_posterior(q: ViewPosterior, n_columns: int, n_factors: int) -> None:
         _check_precision(q.gamma, ((n_columns,),))
     if q.energy is not None:
         _check_array(q.energy, (n_factors,), least=0.0)
-    if q.blurred is not None:
-        _check_array(q.blurred, (n_columns,))
+    for variance in (q.blurred, q.overdispersion):
+        if variance is not None:
+            _check_array(variance, (n_columns,), least=0.0)
     require(0.0 < q.rho <= 1.0, "its curvature is not a share")
 
 

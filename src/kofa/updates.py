@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kofa.likelihoods import Likelihood
 from kofa.linalg import (
     Array,
     BoolArray,
@@ -344,10 +343,8 @@ def linear_predictor(
     return mean, variance
 
 
-def blur_in(w: Weights, covariance: Array, likelihood: Likelihood | None) -> Array:
+def blur_in(w: Weights, covariance: Array) -> Array:
     """Variance of ⟨w_d⟩·z that a learnt noise has in it, z of this covariance (K, K): (D,)."""
-    if likelihood is not None:  # no noise is learnt
-        return np.zeros(len(w.mean))
     return np.asarray(_variances_along(w.mean, covariance[None])[0])
 
 
