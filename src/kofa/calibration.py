@@ -78,7 +78,7 @@ def overdispersion(
     Z is known. Judged by the share of counts between two quantiles, which a few wild ones do not
     move.
     """
-    labelled = data.observed.any(axis=1)
+    labelled = np.asarray(data.observed.any(axis=1))
     which = sample_rows(data, labelled, rng)
     part, z = data.take(which), Z[which]
     mean, variance = linear_predictor(
