@@ -577,6 +577,20 @@ def test_huge_counts_do_not_diverge(rng):
     assert 0.7 < np.mean((low <= data["y"]) & (data["y"] <= high)) < 0.99
 
 
+@pytest.mark.parametrize("mean", [3.0, 100.0, 1e6])
+def test_counts_that_vary_more_than_poisson_have_wide_enough_intervals(rng, mean):
+    """New samples, factors seen through noise: counts of one prediction vary by more than chance."""
+    Z = rng.standard_normal((400, 1))
+    x = Z + 0.1 * rng.standard_normal((400, 3))
+    log_rate = 0.5 * Z @ np.array([[1.0, -1.0, 0.5]]) + 0.5 * rng.standard_normal((400, 3))
+    y = rng.poisson(mean * np.exp(log_rate)).astype(float)
+    views = {"x": kofa.Real(), "y": kofa.Count()}
+    model = fit(views, {"x": x[:200], "y": y[:200]}, outputs=["y"])
+    assert np.any(model.posterior_[1].overdispersion > 0.01)
+    low, high = model.predict_quantiles({"x": x[200:]}, "y", [0.05, 0.95])
+    assert 0.85 < np.mean((low <= y[200:]) & (y[200:] <= high)) < 0.97
+
+
 def test_one_huge_count_does_not_hide_the_others(rng):
     Z = rng.standard_normal((150, 1))
     counts = rng.poisson(3 * np.logaddexp(0, 2 * Z @ np.ones((1, 5))))
