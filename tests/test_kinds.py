@@ -579,7 +579,7 @@ def test_huge_counts_do_not_diverge(rng):
 
 @pytest.mark.parametrize("mean", [3.0, 100.0, 1e6])
 def test_counts_that_vary_more_than_poisson_have_wide_enough_intervals(rng, mean):
-    """New samples, factors seen through noise: counts of one prediction vary by more than chance."""
+    """New samples, and factors seen through noise: counts vary by more than chance."""
     Z = rng.standard_normal((400, 1))
     x = Z + 0.1 * rng.standard_normal((400, 3))
     log_rate = 0.5 * Z @ np.array([[1.0, -1.0, 0.5]]) + 0.5 * rng.standard_normal((400, 3))
