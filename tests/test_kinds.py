@@ -577,6 +577,21 @@ def test_huge_counts_do_not_diverge(rng):
     assert 0.7 < np.mean((low <= data["y"]) & (data["y"] <= high)) < 0.99
 
 
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+def test_rare_ones_that_nothing_explains_have_the_rate_of_their_column(rng, outputs):
+    """Columns without a one among them: they are possible, as often as half a one of all."""
+    rate = np.geomspace(0.003, 0.3, 30)
+    x, y = rng.standard_normal((300, 20)), (rng.random((300, 30)) < rate).astype(float)
+    views = {"x": kofa.Real(), "y": kofa.Binary()}
+    with pytest.warns(UserWarning, match="has the same value in all samples"):
+        model = fit(views, {"x": x[:100], "y": y[:100]}, outputs=outputs, n_factors=5)
+    p = model.predict_proba({"x": x[100:]}, "y")
+    base = (y[:100].sum(axis=0) + 0.5) / 101.0
+    surprise = [-np.log(np.where(y[100:] == 1, q, 1 - q)).sum() for q in (p, base)]
+    assert surprise[0] < 1.01 * surprise[1]
+    np.testing.assert_allclose(p.mean(axis=0), base, rtol=0.3)
+
+
 @pytest.mark.parametrize("mean", [3.0, 100.0, 1e6])
 def test_counts_that_vary_more_than_poisson_have_wide_enough_intervals(rng, mean):
     """New samples, and factors seen through noise: counts vary by more than chance."""

@@ -85,7 +85,7 @@ VIEWS = [
     ("c", {"n_inputs": 2}, "several columns"),
     ("c", {"outputs": ("u",)}, "one name for each column"),
     ("x", {"inputs": ("u",)}, "one name for each column"),
-    ("x", {"sharpness": 0.0}, "sharpness"),
+    ("x", {"sharpness": -1.0}, "sharpness"),
     ("x", {"n_inputs": 4}, "entry for each of its 4 columns"),
     ("x", {"energy": np.zeros((1, 3))}, "shape"),
     ("c", {"energy": np.ones((1, 1))}, "no output"),

@@ -44,6 +44,7 @@ class FittedView:
     classes: Any = None  # an array of labels, in the order of those columns
     dtype: Any = None  # of the labels
     sharpness: float = 1.0  # by which η is multiplied when its probabilities are predicted
+    centre: Array | None = None  # (D,): where ones and zeros have it; the rest of η is multiplied
     landmarks: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # rows in fit
     vectors: Vectors | None = None
     # (parts, K): variance that each kernel of an input gives the outputs a priori, by factor

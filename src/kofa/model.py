@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kofa import codec, inference, inspection, omics
 from kofa.archive import naming
-from kofa.calibration import sharpness
+from kofa.calibration import Calibration, calibrate
 from kofa.checkpoint import Checkpoint, check_holds, fingerprint
 from kofa.checks import check_path, flag, is_among, is_number, is_whole, nearest, shown, with_hints
 from kofa.encoding import (
@@ -352,11 +352,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 continue
             q = inference.read_out(engine, treated, state, m, others, self._settings(treated), rng)
             places = [*others, m]
-            sharp = 1.0
+            calibrated = Calibration()
             if view.likelihood.has("log_predictive"):
                 rows = engine.part(places).rows
-                sharp = sharpness(rows, q, len(others), range(len(others)), rng)
-            found[names[m]] = ReadOut(tuple(names[i] for i in places), q, sharp)
+                calibrated = calibrate(rows, q, len(others), range(len(others)), rng)
+            found[names[m]] = ReadOut(tuple(names[i] for i in places), q, *calibrated)
         return found
 
     def _warn_of_ceiling(self, run: inference.Run) -> None:
@@ -759,14 +759,14 @@ def _explained(view: str, fitted: FittedView, what: str) -> Iterator[None]:
 def _calibrated(
     fitted: dict[str, FittedView], rows: Rows, state: State, rng: np.random.Generator
 ) -> dict[str, FittedView]:
-    """The views with the sharpness of those that predict probabilities."""
+    """The views, calibrated where they predict probabilities."""
     inputs = [m for m, view in enumerate(fitted.values()) if not view.role.output]
-    return {
-        name: replace(view, sharpness=sharpness(rows, state, m, [i for i in inputs if i != m], rng))
-        if view.likelihood is not None and view.likelihood.has("log_predictive")
-        else view
-        for m, (name, view) in enumerate(fitted.items())
-    }
+    changed = dict(fitted)
+    for m, (name, view) in enumerate(fitted.items()):
+        if view.likelihood is not None and view.likelihood.has("log_predictive"):
+            found = calibrate(rows, state, m, [i for i in inputs if i != m], rng)
+            changed[name] = replace(view, sharpness=found.sharpness, centre=found.centre)
+    return changed
 
 
 def _with_holes(

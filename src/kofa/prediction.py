@@ -14,7 +14,7 @@ from kofa.kernels import ROUNDING, KernelMap, Unseen
 from kofa.likelihoods import Gaussian
 from kofa.linalg import Array, BoolArray, by_rows
 from kofa.observations import Rows
-from kofa.posterior import State, ViewPosterior
+from kofa.posterior import State, ViewPosterior, Weights
 from kofa.regression import ReadOut
 from kofa.scaling import REACH
 from kofa.tables import Samples, Table
@@ -136,7 +136,7 @@ class Prediction:
         """The model of the others in which the view is an output."""
         found = self.readouts[name]
         views = {n: self.views[n] for n in found.views}
-        views[name] = replace(views[name], sharpness=found.sharpness)
+        views[name] = replace(views[name], sharpness=found.sharpness, centre=found.centre)
         tables = {n: self.tables[n] for n in found.views[:-1] if n in self.tables}
         return Prediction(views, found.state, tables, self.samples)
 
@@ -153,7 +153,8 @@ class Prediction:
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def _mean_only(self, name: str, q: Latent, _: Mapping[str, Array]) -> tuple[Array, Array]:
-        mean = self.posterior(name).weights.predict(q.mean)
+        w = self.posterior(name).weights
+        mean = _calibrated(w.predict(q.mean), w, self.views[name])
         return mean, np.zeros_like(mean)
 
     def _layer(self, name: str, q: Latent, values: Mapping[str, Array]) -> tuple[Array, Array]:
@@ -168,7 +169,7 @@ class Prediction:
         else:  # the noise is the likelihood's own
             mean, variance = linear_predictor(q, w, competing, blurred=view.blurred)
             variance += 0.0 if view.overdispersion is None else view.overdispersion
-        mean *= fitted.sharpness
+        mean = _calibrated(mean, w, fitted)
         of_holes = variance_of_holes(q, w, competing)
         return mean, variance + np.maximum(of_holes - fitted.holes_in_fit, 0.0)
 
@@ -255,6 +256,13 @@ class Prediction:
         value, _ = fitted.layer.tangent(np.nan_to_num(targets), mean)
         bound = value - 0.5 * view.precision * variance
         return np.asarray(np.where(np.isnan(targets), 0.0, bound).sum(axis=1))
+
+
+def _calibrated(mean: Array, w: Weights, fitted: FittedView) -> Array:
+    """η as left-out samples would have it."""
+    if fitted.centre is None:
+        return fitted.sharpness * mean
+    return fitted.centre + fitted.sharpness * (mean - w.y_mean)
 
 
 def _by_row(which: BoolArray, yes: Array, no: Array) -> Array:

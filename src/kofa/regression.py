@@ -50,7 +50,8 @@ class ReadOut:
 
     views: tuple[str, ...]  # the others, and the view itself at the end
     state: State  # of these
-    sharpness: float = 1.0  # as that of a `FittedView`
+    sharpness: float = 1.0  # this and the next as those of a `FittedView`
+    centre: Array | None = None
 
 
 @dataclass(frozen=True)

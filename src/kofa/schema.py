@@ -188,6 +188,7 @@ SCHEMA: dict[type[Any], Fields] = {
         "classes": anything,
         "dtype": anything,
         "sharpness": number,
+        "centre": maybe(reals),
         "landmarks": places,
         "vectors": maybe(an(Vectors)),
         "energy": reals,
@@ -267,6 +268,7 @@ SCHEMA: dict[type[Any], Fields] = {
         "views": tuple_of(text),
         "state": tuple_of(an(ViewPosterior)),
         "sharpness": number,
+        "centre": maybe(reals),
     },
 }
 

@@ -87,13 +87,20 @@ def check_readouts(views: Mapping[str, FittedView], readouts: Any) -> None:
             f"the read-out of view {shown(name)} is of other views",
         )
         require(not any(views[n].role.output for n in held), "an output is read out")
-        require(0.0 < found.sharpness < math.inf, "its sharpness is not positive")
+        _check_calibration(found, views[name])
         require(len(found.state) == len(held), "it has not one posterior for each view")
         require(np.ndim(found.state[0].weights.mean) == 2, "its weights are no table")
         n_factors = found.state[0].weights.mean.shape[1]
         for other, posterior in zip(held, found.state, strict=True):
             _check_posterior(posterior, _check_encoder(other, views[other]), n_factors)
         _check_size(found.state)
+
+
+def _check_calibration(found: ReadOut | FittedView, view: FittedView) -> None:
+    require(0.0 <= found.sharpness < math.inf, "its sharpness is negative")
+    if found.centre is not None:
+        require(view.kind is Bernoulli, "it has a centre of ones and zeros, and none of these")
+        _check_array(found.centre, (view.n_inputs,))
 
 
 def _squares(w: Weights) -> Array:
@@ -120,7 +127,7 @@ def _check_encoder(name: str, view: FittedView) -> int:
     """Number of columns of the view's Gaussian layer."""
     encoder, n = view.encoder, view.n_inputs
     require((view.classes is not None) == (view.kind is Multinomial), "its labels are not its own")
-    require(0.0 < view.sharpness < math.inf, "its sharpness is not positive")
+    _check_calibration(view, view)
     if isinstance(encoder, KernelMap):
         require(view.classes is None, "labels have no kernel")
         _check_kernel(name, encoder, view.kind, n)
