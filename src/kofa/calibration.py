@@ -31,11 +31,9 @@ from kofa.updates import known, linear_predictor, settle
 _LIMITS = (-1.5, 1.5)  # of log sharpness
 _PRIOR = 0.5  # its standard deviation a priori
 _STRONG = 3.0  # nats: strong evidence that the factors say nothing
-_ROUNDS = 12  # in which the mean of probabilities is set
-_TAIL = 0.05  # of counts on either side, by which their spread is judged
-_NO_GAP = 1e-12
-_RANGE = (1e-8, 1e2)  # variance of η
-_HALVINGS = 12  # of the log of this range
+_ROUNDS = 12  # in which the mean of probabilities, or the variance of counts, is found
+_WILD = 4.0  # standard deviations: counts further away count as that far
+_NO_RATE = 1e-100
 
 
 class Calibration(NamedTuple):
@@ -126,36 +124,26 @@ def _centre(data: Observations, away: Array, variance: Array, rate: Array) -> Ar
 def overdispersion(
     data: Observations, view: ViewPosterior, Z: Array, rng: np.random.Generator
 ) -> Array:
-    """Variance of η with which nine tenths of a column's counts are where they should be: (D,).
+    """Variance of η by which the counts of each column vary more than a Poisson's do: (D,).
 
-    Z is known. Judged by the share of counts between two quantiles, which a few wild ones do not
-    move.
+    Z is known. By moments: (t − μ)² is on average μ + μ′² (variance of η), weighted by how well
+    each count knows it. A few wild counts say little.
     """
     labelled = np.asarray(data.observed.any(axis=1))
     which = sample_rows(data, labelled, rng)
     part, z = data.take(which), Z[which]
-    mean, variance = linear_predictor(
-        known(z, Groups(np.zeros(len(z), dtype=np.intp), 1)), view.weights
-    )
+    assert part.likelihood is not None
+    assert part.targets is not None
+    mean, variance = linear_predictor(known(z, Groups(np.zeros(len(z), np.intp), 1)), view.weights)
     precision = np.outer(view.column_precision, view.alpha.mean)
     mean = left_out(part, mean, precision, z, float(labelled.sum()) / len(which))
-    low, high = (np.full(mean.shape[1], bound) for bound in np.log(_RANGE))
-    enough = _share_inside(part, mean, variance) >= 1.0 - 2.0 * _TAIL
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        wide = _share_inside(part, mean, variance + np.exp(middle)) >= 1.0 - 2.0 * _TAIL
-        low, high = np.where(wide, low, middle), np.where(wide, middle, high)
-    return np.where(enough, 0.0, np.exp(high))
-
-
-def _share_inside(data: Observations, mean: Array, variance: Array) -> Array:
-    """Share of each column's counts between its quantiles; one across a quantile counts in part."""
-    assert data.likelihood is not None
-    assert data.targets is not None
-    t, p = data.targets, data.likelihood.at_most
-    below = np.where(t > 0, p(np.maximum(t - 1.0, 0.0), mean, variance), 0.0)
-    gap = p(t, mean, variance) - below
-    inside = np.clip(below + gap, _TAIL, 1.0 - _TAIL) - np.clip(below, _TAIL, 1.0 - _TAIL)
-    between = (below > _TAIL) & (below < 1.0 - _TAIL)
-    share = np.where(gap > _NO_GAP, inside / np.maximum(gap, _NO_GAP), between) * data.mask
-    return np.asarray(share.sum(axis=0) / np.maximum(data.mask.sum(axis=0), 1.0))
+    mu, slope = part.likelihood.expected(mean)
+    square, rise = (part.targets - mu) ** 2, slope**2
+    excess = np.zeros(mean.shape[1])
+    for _ in range(_ROUNDS):
+        total = mu + rise * (variance + excess)
+        surplus = np.minimum(square, _WILD**2 * total) - mu - rise * variance
+        weight = np.where(part.mask, rise / np.maximum(total, _NO_RATE) ** 2, 0.0)
+        weighed = np.maximum((weight * rise).sum(axis=0), _NO_RATE)
+        excess = np.maximum((weight * surplus).sum(axis=0) / weighed, 0.0)
+    return excess

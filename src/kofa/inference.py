@@ -594,7 +594,7 @@ def _with_noise(
     blurred = blur_in(view.weights, covariance)
     if data.likelihood is None:
         return replace(view, blurred=blurred)
-    if not data.likelihood.has("at_most"):  # no noise is learnt
+    if not data.likelihood.has("expected"):  # no noise is learnt
         return replace(view, blurred=np.zeros_like(blurred))
     return replace(view, blurred=blurred, overdispersion=overdispersion(data, view, Z, rng))
 

@@ -106,8 +106,8 @@ class Likelihood:
         """Log-probability of the targets (n, D), by which probabilities are calibrated."""
         raise NotImplementedError
 
-    def at_most(self, targets: Array, mean: Array, variance: Array) -> Array:
-        """P(t ≤ targets) (n, D), by which the spread of counts is calibrated."""
+    def expected(self, eta: Array) -> tuple[Array, Array]:
+        """The mean of counts given η, and how it rises with η: what calibrates their spread."""
         raise NotImplementedError
 
     def has(self, method: str) -> bool:
@@ -478,6 +478,10 @@ class Poisson(Likelihood):
         point[large] = np.maximum(eta[large], _inverse_softplus(f))
         return point
 
+    def expected(self, eta: Array) -> tuple[Array, Array]:
+        f, steepness = _softplus(eta)
+        return self.rate * f, self.rate * steepness
+
     def predict(self, mean: Array, variance: Array) -> Array:
         weights, rates = self._rates(mean, variance)
         return np.asarray(rates @ weights)
@@ -505,11 +509,11 @@ class Poisson(Likelihood):
             if not undecided.any():
                 return np.asarray(high)
             middle = np.floor(0.5 * (low + high))
-            enough = self.at_most(np.maximum(middle, 0.0), mean, variance) >= p
+            enough = self._at_most(np.maximum(middle, 0.0), mean, variance) >= p
             low = np.where(undecided & ~enough, middle, low)
             high = np.where(undecided & enough, middle, high)
 
-    def at_most(self, targets: Array, mean: Array, variance: Array) -> Array:
+    def _at_most(self, targets: Array, mean: Array, variance: Array) -> Array:
         """P(t ≤ targets) with η integrated out.
 
         Given η it falls with η over some width; where that is short against the spread of η it is

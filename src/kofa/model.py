@@ -759,12 +759,12 @@ def _explained(view: str, fitted: FittedView, what: str) -> Iterator[None]:
 def _calibrated(
     fitted: dict[str, FittedView], rows: Rows, state: State, rng: np.random.Generator
 ) -> dict[str, FittedView]:
-    """The views, calibrated where they predict probabilities."""
+    """The views, with outputs that are probabilities calibrated; the others are by read-outs."""
     inputs = [m for m, view in enumerate(fitted.values()) if not view.role.output]
     changed = dict(fitted)
     for m, (name, view) in enumerate(fitted.items()):
-        if view.likelihood is not None and view.likelihood.has("log_predictive"):
-            found = calibrate(rows, state, m, [i for i in inputs if i != m], rng)
+        if m not in inputs and view.layer.has("log_predictive"):
+            found = calibrate(rows, state, m, inputs, rng)
             changed[name] = replace(view, sharpness=found.sharpness, centre=found.centre)
     return changed
 

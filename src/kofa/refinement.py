@@ -119,9 +119,11 @@ def choose_scale(
     scores: list[float] = []
     for signal in SIGNALS:
         alpha = Known(float(energy.sum()) / signal / energy)
-        weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
-        begin = replace(view, alpha=alpha, weights=weights)
-        weights = refine(begin, s, partial(Touch.of, data, Z=Z))
+        if not scores:
+            weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
+        weights = refine(
+            replace(view, alpha=alpha, weights=weights), s, partial(Touch.of, data, Z=Z)
+        )
         precision = np.outer(view.column_precision, alpha.mean)
         eta = left_out(data, weights.predict(Z), precision, Z)
         scores.append(float(data.tangent(eta)[0].sum()))
