@@ -9,6 +9,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import kofa
+from kofa.kernels import components
+from kofa.lessons import learn_kernels, with_wider_kernels
 from kofa.linalg import Groups
 from kofa.selection import (
     _LEAST_NOISE,
@@ -19,9 +21,12 @@ from kofa.selection import (
     Pool,
     _add,
     _losses,
+    _noise,
     by_evidence,
     by_residual,
+    squared_errors,
 )
+from kofa.study import Study
 
 N = 30
 NOISE, NOISES = np.array([0.1, 0.001]), Groups(np.array([0, 1, 0]), 2)  # one below the floor
@@ -182,6 +187,66 @@ def test_duplicates_are_never_chosen_twice(rng):
     assert len(residual.chosen) == len(set(residual.chosen // 3))
 
 
+# ---------------------------------------------------------------- how well a choice predicts
+
+
+def test_spanned_is_nystroms_kernel(rng):
+    candidates, _, _ = problem(rng, views=2)
+    known = np.arange(0, N, 2)
+    for one in candidates:
+        chosen = np.arange(0, len(one.rows), 3)
+        Q = one.spanned(one.rows[chosen], known)
+        np.testing.assert_allclose(Q, nystrom(one.K, one.rows, chosen), atol=1e-5)
+
+
+def test_spanned_leaves_out_what_a_factor_model_takes_for_noise(rng):
+    X = rng.standard_normal((N, 2))
+    wide = Candidates(kofa.RBF(10.0)(X, X), np.arange(N), N)
+    everything = nystrom(wide.K + 1e-13 * np.eye(N), wide.rows, np.arange(8))
+    assert np.linalg.matrix_rank(everything, tol=1e-7) == 8
+    assert np.linalg.matrix_rank(wide.spanned(np.arange(8), np.arange(N)), tol=1e-9) <= 6
+    nothing = Candidates(np.zeros((N, N)), np.arange(N), N)
+    np.testing.assert_array_equal(nothing.spanned(np.arange(8), np.arange(N)), 0.0)
+
+
+def test_noise_of_the_highest_evidence(rng):
+    e, noises = rng.gamma(1.0, size=N) * (np.arange(N) > 0), Groups(np.array([0, 1, 0]), 2)
+    along = np.sqrt(e[:, None] + [0.5, 0.1, 0.5]) * rng.standard_normal((N, 3))
+    along[0] = 0.0  # the mean
+
+    def evidence(noise):
+        variance = e[1:, None] + noise[noises.label]
+        return -0.5 * (along[1:] ** 2 / variance + np.log(variance)).sum()
+
+    found = _noise(e, along, np.array([1.0, 1.0]), noises)
+    for g in range(2):
+        for factor in (0.9, 1.1):
+            assert evidence(found) > evidence(np.where(np.arange(2) == g, factor * found, found))
+
+
+@every_problem
+def test_errors_of_new_rows_are_those_of_the_covariance_itself(rng, options):
+    candidates, Y, base = problem(rng, **options)
+    known = np.arange(5, N)
+    own = None if base is None else base[5:, 5:]
+    some = [one.among(known) for one in candidates]
+    Q = np.zeros((N, N)) if base is None else base
+    for one, s in zip(candidates, by_evidence(some, Y[5:], NOISE, NOISES, own), strict=True):
+        Q = Q + nystrom(one.K, one.rows, np.flatnonzero(one.rows >= 5)[s.chosen])
+    H = np.vstack([np.c_[np.eye(5), np.full((5, N - 5), -1 / (N - 5))],
+                   np.c_[np.zeros((N - 5, 5)), np.eye(N - 5) - 1 / (N - 5)]])  # fmt: skip
+    Q, y = H @ Q @ H.T, Y - Y[known].mean(axis=0)
+    e, U = np.linalg.eigh(Q[5:, 5:])
+    noise = _noise(np.maximum(e, 0.0), U.T @ y[5:], NOISE, NOISES)[NOISES.label]
+    expected = [
+        (y[:5, d] - Q[:5, 5:] @ np.linalg.solve(Q[5:, 5:] + noise[d] * np.eye(N - 5), y[5:, d]))
+        ** 2
+        for d in range(3)
+    ]
+    found = squared_errors(candidates, Y, NOISE, NOISES, base, known)
+    np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-3, atol=1e-6)
+
+
 # ---------------------------------------------------------------- without outputs
 
 
@@ -249,6 +314,40 @@ def test_what_the_chosen_landmarks_span_reaches_the_model(rng, d):
     residual = y[100:] - model.predict({"x": X[100:]}, "y")
     assert np.ptp(model.views_["x"].encoder.encode(X)) > 0.1
     assert 1 - residual.var() / y[100:].var() > 0.98
+
+
+def test_few_landmarks_have_a_width_of_their_own(rng):
+    X = rng.uniform(-2, 2, (240, 4))
+    y = np.sin(1.5 * X).sum(axis=1, keepdims=True) + 0.05 * rng.standard_normal((240, 1))
+    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
+    full = kofa.FactorModel(views, outputs=["y"]).fit({"x": X[:120], "y": y[:120]})
+    for_all = full.kernels_["x"].width
+    r2 = {}
+    for kernel in (kofa.RBF(), kofa.RBF(for_all)):
+        few = sparse(X[:120], y[:120], kernel, max_landmarks=12)
+        residual = y[120:] - few.predict({"x": X[120:]}, "y")
+        r2[few.kernels_["x"].width] = 1 - residual.var() / y[120:].var()
+    of_few, given = r2
+    assert given == for_all  # a width that is given stays
+    assert r2[of_few] > r2[given] + 0.03
+
+
+def test_wider_kernels_give_the_outputs_the_variance_they_gave(rng):
+    X, y = smooth(rng)
+    mixture = kofa.Mixture([kofa.Linear(), kofa.RBF(), kofa.Laplacian(2.0), kofa.Laplacian()])
+    views = {"x": kofa.Real(kernel=mixture, sparse=True), "y": kofa.Real()}
+    study = Study.read(views, {"x": X, "y": y}, ["y"])
+    before, lesson = learn_kernels(study, rng), study.lesson(study.complete)
+    after = with_wider_kernels(study, before, lesson, 2.0)
+    old, new = (components(one.kernels["x"]) for one in (before, after))
+    widths = [[getattr(k, "width", 1.0) for _, k in mine] for mine in (old, new)]
+    np.testing.assert_allclose(np.divide(widths[1], widths[0]), [1.0, 2.0, 1.0, 2.0])
+    X = lesson.X["x"]
+    gives = [
+        [one.weights["x"] * v * np.trace(k(X, X) - k(X, X).mean(axis=0)) for v, k in mine]
+        for one, mine in ((before, old), (after, new))
+    ]
+    np.testing.assert_allclose(gives[1], gives[0], rtol=1e-6)
 
 
 def wiggly(rng, n=60):

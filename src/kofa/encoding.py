@@ -138,7 +138,7 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
     """Resolve scaling, landmarks and kernels of every view, once."""
     lessons = learn_kernels(study, rng)
     pools = {name: pool(study, name, lessons.kernels[name], rng) for name in study.kernels}
-    vectors = relevance_vectors(study, lessons, pools, rng)
+    lessons, vectors = relevance_vectors(study, lessons, pools, rng)
     rows = pools | {name: one.kept for name, one in vectors.items()}
     maps = {name: study.kernel_map(name, lessons.kernels[name], rows[name]) for name in pools}
     for name, one in vectors.items():

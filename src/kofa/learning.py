@@ -355,6 +355,14 @@ class Outputs:
         least = np.array([floor[noises.label == g].min() for g in range(noises.size)])
         return cls(np.clip(np.nan_to_num(Y), -_OUTLIER, _OUTLIER), noises, patterns, least)
 
+    @property
+    def seen(self) -> BoolArray:
+        """Which entries are observed: (n, C)."""
+        seen = np.zeros(self.Y.shape, dtype=bool)
+        for rows, columns in self.patterns:
+            seen[np.ix_(rows, columns)] = True
+        return seen
+
     def some(self, rows: IntArray) -> Outputs:
         """Those of some rows, in ascending order."""
         patterns = [

@@ -18,8 +18,8 @@ from kofa.kernels import (
     parts,
 )
 from kofa.learning import MAX_ROWS, learn, learns_relevance
-from kofa.linalg import Array
-from kofa.study import Study
+from kofa.linalg import Array, centre
+from kofa.study import Lesson, Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,40 @@ def _joined(found: list[Kernel], v: list[float]) -> tuple[Kernel, float]:
     return Mixture(tuple(found), tuple(one / max(v) for one in v)), max(v)
 
 
+def with_wider_kernels(study: Study, lessons: Lessons, lesson: Lesson, factor: float) -> Lessons:
+    """The learnt widths of sparse inputs times a factor.
+
+    Each kernel gives the outputs the variance that it gave.
+    """
+    kernels, weights = dict(lessons.kernels), dict(lessons.weights)
+    for name in judged_by_outputs(study):
+        asked = parts(study.kernels[name])
+        mine = components(kernels[name]) if len(asked) > 1 else [(1.0, kernels[name])]
+        found, v = list[Kernel](), list[float]()
+        for one, (weight, kernel) in zip(asked, mine, strict=True):
+            found.append(_wider(kernel, factor) if learns_width(one) else kernel)
+            before, after = (_variance(lesson, name, k) for k in (kernel, found[-1]))
+            v.append(weights[name] * weight * before / after)
+        kernels[name], weights[name] = _joined(found, v)
+    return replace(lessons, kernels=kernels, weights=weights)
+
+
+def _wider(kernel: Kernel, factor: float) -> Kernel:
+    assert isinstance(kernel, Radial)
+    assert not isinstance(kernel.width, str)
+    return replace(kernel, width=factor * kernel.width)
+
+
+def _variance(lesson: Lesson, name: str, kernel: Kernel) -> float:
+    """Mean diagonal of the centred kernel."""
+    return max(float(np.diagonal(centre(lesson.kernel(name, kernel))).mean()), 1e-12)
+
+
+def learns_width(kernel: Kernel) -> bool:
+    """Whether the width is to be learnt from the outputs."""
+    return isinstance(kernel, Radial) and kernel.learns_width
+
+
 def _check_relevance(study: Study) -> None:
     for name, kernel in study.kernels.items():
         asked = any(
@@ -84,7 +118,7 @@ def _check_relevance(study: Study) -> None:
 
 def _anything_to_learn(study: Study) -> bool:
     open_kernels = any(
-        learns_relevance(part) or (isinstance(part, Radial) and part.learns_width)
+        learns_relevance(part) or learns_width(part)
         for name, kernel in study.kernels.items()
         for part in parts(kernel)
         if name in study.inputs

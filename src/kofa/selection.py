@@ -16,14 +16,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kofa.linalg import Array, Groups, IntArray, centre, solve_positive
+from kofa.start import GRAM_JITTER, HELD_FLOOR
 
-PRICE = 0.3  # nats that a landmark has to add
+PRICE = 0.1  # nats that a landmark has to add
 _PATIENCE = 20  # steps in a row that may fail to: a few together often do
 # A share of an output's variance that need not be explained. The noise of outputs that the full
 # kernel explains without any would have a few landmarks follow these alone.
-_LEAST_NOISE = 0.03
+_LEAST_NOISE = 0.01
 _LEAST = 1e-9  # share of a candidate's own variance; less is rounding, or a duplicate
 _NONE = np.full(1, -np.inf)
+_NOISE_STEPS = 30  # of a fixed point that moves little after ten
 _RESIDUAL = 0.01  # share of a kernel's variance that may be left where there are no outputs
 
 
@@ -50,6 +52,27 @@ class Candidates:
     K: Array  # (n, R), weighted
     rows: IntArray  # (R,): which rows they are
     most: int  # of them that may be chosen
+
+    def among(self, rows: IntArray) -> Candidates:
+        """Those of some rows, in ascending order, between these rows."""
+        here = np.isin(self.rows, rows)
+        K = self.K[np.ix_(rows, here)]
+        return Candidates(K, np.searchsorted(rows, self.rows[here]), self.most)
+
+    def spanned(self, landmarks: IntArray, known: IntArray) -> Array:
+        """Nyström's kernel of all rows by some landmarks, as far as a factor model follows it.
+
+        The factors of the known rows are directions of their similarities to the landmarks, and
+        fainter ones than the noise that these are given are lost.
+        """
+        here = np.isin(self.rows, landmarks)
+        k = self.K[:, here]
+        _, sigma, V = np.linalg.svd(k[known] - k[known].mean(axis=0), full_matrices=False)
+        V = V[sigma**2 > HELD_FLOOR * (sigma**2).mean()]
+        if not len(V):
+            return np.zeros((len(k), len(k)))
+        F = k @ V.T
+        return np.asarray(F @ solve_positive(V @ F[self.rows[here]], F.T, GRAM_JITTER))
 
 
 # ---------------------------------------------------------------- with outputs
@@ -81,10 +104,12 @@ class Evidence:
         size = 1.0 + square[self.noises.label]
         return np.asarray(0.5 * (along**2 / size - np.log(size)).sum(axis=0))
 
-    def add(self, g: int, step: Array, size: float, along: Array) -> None:
-        """Let P_g be that of Q + l lᵀ: P_g l, lᵀ P_g l and lᵀ P_g y_d are at hand."""
-        self.U[g] = np.vstack([self.U[g], step / np.sqrt(1.0 + size)])
-        self.residual[:, self.noises.label == g] -= np.outer(step, along) / (1.0 + size)
+    def add(self, steps: Array, size: Array, along: Array) -> None:
+        """Let Q be Q + l lᵀ: P_g l (n, G), lᵀ P_g l (G,) and lᵀ P_g y_d (C,) are at hand."""
+        for g, root in enumerate(np.sqrt(1.0 + size)):
+            self.U[g] = np.vstack([self.U[g], steps[:, g] / root])
+        label = self.noises.label
+        self.residual -= steps[:, label] * (along / (1.0 + size[label]))
 
 
 class Pool:
@@ -113,31 +138,21 @@ class Pool:
         gain = self.evidence.gain(np.maximum(self.square / own, 0.0), self.along / np.sqrt(own))
         return np.where(alive, gain, -np.inf)
 
-    def take(self, u: int) -> Array:
-        """Choose u; the direction l that it adds, centred."""
+    def take(self, u: int) -> tuple[Array, Array]:
+        """Choose u; the direction l that it adds, centred, and what each e_v had of it: (R,)."""
         alive = self.own[u] > self.least[u]  # of a kernel that is zero, one is kept for the form
         direction = self.E[:, u] / np.sqrt(self.own[u]) if alive else np.zeros(len(self.E))
         a = direction[self.rows]
         self.E -= np.outer(direction, a)
         self.chosen.append(u)
-        direction = direction - direction.mean()
-        for g, d in enumerate(self._columns):  # e_u ← e_u − a_u l, under the old P_g
-            step = self.evidence.apply(g, direction)
-            after = self.E.T @ (step - step.mean())
-            self.square[g] -= a * (2.0 * after + a * (direction @ step))
-            self.along[d] -= np.outer(direction @ self.evidence.residual[:, d], a)
-        return np.asarray(direction)
+        return direction - direction.mean(), a
 
-    @property
-    def _columns(self) -> list[IntArray]:
+    def follow(self, steps: Array, size: Array, along: Array, a: Array | float) -> None:
+        """e_v ← e_v − a_v l under the old P_g, then P_g ← P_g − P_g l lᵀ P_g / (1 + lᵀ P_g l)."""
+        shared = (steps - steps.mean(axis=0)).T @ self.E  # of the new e_v: (G, R)
+        self.square -= a * (2.0 * shared + a * size[:, None]) + shared**2 / (1.0 + size[:, None])
         label = self.evidence.noises.label
-        return [np.flatnonzero(label == g) for g in range(len(self.evidence.noise))]
-
-    def follow(self, g: int, step: Array, size: float, along: Array) -> None:
-        """P_g ← P_g − P_g l lᵀ P_g / (1 + lᵀ P_g l)."""
-        shared = self.E.T @ (step - step.mean())
-        self.square[g] -= shared**2 / (1.0 + size)
-        self.along[self._columns[g]] -= np.outer(along, shared) / (1.0 + size)
+        self.along -= along[:, None] * (a + shared[label] / (1.0 + size[label])[:, None])
 
 
 def by_evidence(
@@ -156,7 +171,15 @@ def by_evidence(
     noise, noises : σ_g², and which of them each column of Y has
     base : array (n, n), the kernels of the views whose landmarks are not chosen
     """
-    evidence = Evidence(Y, noise, noises, base)
+    chosen, pays = _search(candidates, Evidence(Y, noise, noises, base))
+    judged = _judge(candidates, chosen, Evidence(Y, noise, noises, base))
+    return [replace(one, pays=paid) for one, paid in zip(judged, pays, strict=True)]
+
+
+def _search(
+    candidates: Sequence[Candidates], evidence: Evidence
+) -> tuple[list[list[int]], list[bool]]:
+    """The choice of each view in its order, and whether it pays."""
     pools = [Pool(one, evidence) for one in candidates]
     gained, best, path = 0.0, (0.0, 0), list[int]()
     while len(path) - best[1] < _PATIENCE:
@@ -173,21 +196,17 @@ def by_evidence(
     # A view has to have a landmark, even if none pays.
     kept = [max(1, path[: best[1]].count(m)) for m in range(len(pools))]
     chosen = [(pool.chosen or [0])[:k] for pool, k in zip(pools, kept, strict=True)]
-    pays = [m in path[: best[1]] for m in range(len(pools))]
-    judged = _judge(candidates, chosen, Evidence(Y, noise, noises, base))
-    return [replace(one, pays=paid) for one, paid in zip(judged, pays, strict=True)]
+    return chosen, [m in path[: best[1]] for m in range(len(pools))]
 
 
 def _add(pools: Sequence[Pool], m: int, u: int) -> None:
-    direction = pools[m].take(u)
+    direction, a = pools[m].take(u)
     evidence = pools[m].evidence
-    for g in range(len(evidence.noise)):
-        step = evidence.apply(g, direction)
-        size = float(direction @ step)
-        along = direction @ evidence.residual[:, evidence.noises.label == g]
-        for pool in pools:
-            pool.follow(g, step, size, along)
-        evidence.add(g, step, size, along)
+    steps = np.column_stack([evidence.apply(g, direction) for g in range(len(evidence.noise))])
+    size, along = direction @ steps, direction @ evidence.residual
+    for i, pool in enumerate(pools):
+        pool.follow(steps, size, along, a if i == m else 0.0)
+    evidence.add(steps, size, along)
 
 
 def _judge(
@@ -224,6 +243,47 @@ def _losses(candidates: Candidates, chosen: IntArray, evidence: Evidence) -> Arr
         along = (evidence.residual[:, columns].T @ L) ** 2
         loss += 0.5 * (along / left + np.log(left)).sum(axis=0)
     return loss
+
+
+# ---------------------------------------------------------------- how well a choice predicts
+
+
+def squared_errors(
+    candidates: Sequence[Candidates],
+    Y: Array,
+    noise: Array,
+    noises: Groups,
+    base: Array | None,
+    known: IntArray,
+) -> Array:
+    """(y − ŷ)² of all other rows, predicted from landmarks chosen among the known ones."""
+    some = [one.among(known) for one in candidates]
+    own = None if base is None else base[np.ix_(known, known)]
+    chosen, _ = _search(some, Evidence(Y[known], noise, noises, own))
+    Q = np.zeros((len(Y), len(Y))) if base is None else base
+    for one, part, order in zip(candidates, some, chosen, strict=True):
+        Q = Q + one.spanned(known[part.rows[order]], known)
+    Q = Q - Q[known].mean(axis=0)
+    Q = Q - Q[:, known].mean(axis=1, keepdims=True)
+    mean, new = Y[known].mean(axis=0), np.setdiff1d(np.arange(len(Y)), known)
+    e, U = np.linalg.eigh(Q[np.ix_(known, known)])
+    e, along = np.maximum(e, 0.0), U.T @ (Y[known] - mean)
+    weights = U @ (along / (e[:, None] + _noise(e, along, noise, noises)[noises.label]))
+    return np.asarray((Y[new] - mean - Q[np.ix_(new, known)] @ weights) ** 2)
+
+
+def _noise(e: Array, along: Array, noise: Array, noises: Groups) -> Array:
+    """σ_g² of outputs along the directions of a kernel with eigenvalues e, by their evidence.
+
+    At the maximum σ² = Σ_r s_r² a_r² / Σ_r s_r, where s_r = σ² / (e_r + σ²) is the share of
+    direction r that counts as noise; one direction is the mean.
+    """
+    noise = np.maximum(noise, _LEAST_NOISE)
+    for _ in range(_NOISE_STEPS):
+        share = noise[noises.label] / (e[:, None] + noise[noises.label])
+        left, free = (share**2 * along**2).sum(axis=0), share.sum(axis=0) - 1.0
+        noise = np.maximum(noises.sum(left) / np.maximum(noises.sum(free), 1.0), _LEAST)
+    return noise
 
 
 # ---------------------------------------------------------------- without outputs
