@@ -127,3 +127,9 @@ def test_an_output_with_hardly_any_resolution_does_not_run_to_a_noise_of_zero():
     assert (labels.least_noise < 1e-4).all()
     learnt = learn([kofa.RBF()], [x], [x], outputs)
     assert learnt.noise[1] >= 0.02 * (1 - 1e-9)
+
+
+def test_outputs_know_which_entries_are_observed(rng):
+    Y = rng.standard_normal((30, 4))
+    Y[rng.random(Y.shape) < 0.3] = np.nan
+    np.testing.assert_array_equal(Outputs.of(Y, Groups(np.arange(4), 4)).seen, ~np.isnan(Y))

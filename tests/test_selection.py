@@ -379,6 +379,13 @@ def test_share_of_one_is_no_cap(rng):
     assert found[0.99] == found[1.0] > 12
 
 
+@pytest.mark.parametrize(("n", "fewest", "most"), [(60, 41, 60), (240, 2, 43)])
+def test_only_many_candidates_are_capped(rng, n, fewest, most):
+    X, y = wiggly(rng, n)
+    model = sparse(X, y, kernel=kofa.RBF(0.02))
+    assert fewest <= len(model.views_["x"].encoder.V) <= most
+
+
 def test_table_of_relevance_vectors(rng):
     X, y = smooth(rng)
     model = sparse(X, y)
