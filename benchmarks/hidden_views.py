@@ -181,11 +181,16 @@ def cells(name: str) -> Result:
                 cover.append(coverage)
                 if n_factors is None:
                     to_ridge.append(score - of_ridge)
-    text = (
-        f"{worst:.3f}; free number − ridge: least {min(to_ridge):+.3f}, mean "
-        f"{np.mean(to_ridge):+.3f}; coverage {np.nanmin(cover):.3f}–{np.nanmax(cover):.3f}"
-    )
+    to_ridge_text = f"least {min(to_ridge):+.3f}, mean {np.mean(to_ridge):+.3f}"
+    text = f"{worst:.3f}; free number − ridge: {to_ridge_text}{_shown(cover)}"
     return Result(what, worst, WORST, text)
+
+
+def _shown(cover: list[float]) -> str:
+    """The range of the coverage, where there are intervals."""
+    if np.isnan(cover).all():
+        return ""
+    return f"; coverage {np.nanmin(cover):.3f}–{np.nanmax(cover):.3f}"
 
 
 def as_output(name: str) -> Result:
@@ -197,8 +202,8 @@ def as_output(name: str) -> Result:
     pairs = [(*kofa(p, None, True, output=True), ridge(p)) for p in problems if p is not None]
     gains = [score - of_ridge for score, _, of_ridge in pairs]
     cover = [coverage for _, coverage, _ in pairs]
-    text = f"{min(gains):+.3f}; mean {np.mean(gains):+.3f}; coverage {np.nanmin(cover):.3f}"
-    return Result(what, min(gains), mark, f"{text}–{np.nanmax(cover):.3f}")
+    text = f"{min(gains):+.3f}; mean {np.mean(gains):+.3f}{_shown(cover)}"
+    return Result(what, min(gains), mark, text)
 
 
 BENCHMARKS: dict[str, Benchmark] = {f"hidden-{name}": partial(cells, name) for name in PROBLEMS} | {
