@@ -33,7 +33,7 @@ logger = logging.getLogger("kofa")
 
 PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
-TRIAL = 12  # iterations after which other factors have to have the higher bound
+TRIAL = 12  # iterations after which fewer factors have to have the higher bound
 READ_OUT_SWEEPS = 5  # of the views from which another is read out
 STRONG = 3.0  # nats: strong evidence for what is less simple (Kass & Raftery 1995)
 SWEEPS_OF_ALL = 25  # of inputs without noise, at most
@@ -340,37 +340,44 @@ def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal
     """Leave out weak factors as long as the bound is higher without them.
 
     Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
-    fade, though the bound is better off without. Many are tried at once, then fewer.
+    fade, though the bound is better off without.
     """
-    size = found.n_factors // 2
-    while found.converged and size:
-        keep = np.arange(found.n_factors - size)
-        engine.keep(keep)
-        trial = _trial(engine, plan, tuple(view.keep(keep) for view in found.state), found)
+    while found.converged:
+        trial = _fewer(engine, plan, found)
         if trial is None:
-            engine.Z = found.Z  # back to where it was
-            size //= 2
-            continue
+            break
         for iteration in trial.history:
             notify(replace(iteration, n_iter=len(found.history) + iteration.n_iter))
         found = _after(_changed(found), trial)
         found = _after(found, _run_on(engine, plan, found, notify, journal))
-        size = min(size, found.n_factors // 2)
     return found
 
 
+def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
+    """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
+    best, size = None, found.n_factors // 2
+    while size:
+        keep = np.arange(found.n_factors - size)
+        engine.Z = found.Z
+        engine.keep(keep)
+        trial = _trial(engine, plan, tuple(view.keep(keep) for view in found.state), found)
+        if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
+            break
+        best, size = trial, size // 2
+    engine.Z = found.Z if best is None else best.Z
+    return best
+
+
 def _trial(engine: Engine, plan: Plan, state: State, found: Run) -> Run | None:
-    """A run from another state as soon as its bound is higher, or None if it hardly will be."""
+    """Some iterations from another state, or None if its bound will hardly be higher."""
     now, last = Run(state, engine.Z), -np.inf
     for _ in range(TRIAL):
         now = _iterate(engine, plan, now, _tell_nobody)
         gap = found.lower_bound - now.lower_bound
-        if gap < 0:
-            return now
         if now.converged or TRIAL * (now.lower_bound - last) < gap:
-            return None
+            break
         last = now.lower_bound
-    return None
+    return now if now.lower_bound > found.lower_bound else None
 
 
 def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
