@@ -13,7 +13,7 @@ import kofa
 
 ORDER = [
     "errors", "checks", "replacing", "datasets", "members", "archive", "dtypes", "linalg",
-    "tables", "scaling", "kernels", "landmarks", "likelihoods", "views", "observations",
+    "tables", "scaling", "graphs", "kernels", "landmarks", "likelihoods", "views", "observations",
     "posterior", "updates", "rotation", "refinement", "calibration", "bound", "start",
     "regression", "inference",
     "engine", "learning", "selection", "published", "study", "lessons", "vectors", "encoding",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         KernelFactorRegressor,
     )
     from kofa.inference import Iteration
-    from kofa.kernels import RBF, Laplacian, Linear, Mixture, Polynomial, Precomputed
+    from kofa.kernels import RBF, Diffusion, Laplacian, Linear, Mixture, Polynomial, Precomputed
     from kofa.model import FactorModel, load
     from kofa.views import Binary, Categorical, Count, Positive, Real
 
@@ -25,6 +25,7 @@ __all__ = [
     "Count",
     "DataError",
     "DeclarationError",
+    "Diffusion",
     "FactorModel",
     "FileError",
     "Iteration",
@@ -50,7 +51,7 @@ _ROOMS = {
     "errors": ("DataError", "DeclarationError", "FileError", "KofaError"),
     "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
     "inference": ("Iteration",),
-    "kernels": ("RBF", "Laplacian", "Linear", "Mixture", "Polynomial", "Precomputed"),
+    "kernels": ("RBF", "Diffusion", "Laplacian", "Linear", "Mixture", "Polynomial", "Precomputed"),
     "model": ("FactorModel", "load"),
     "views": ("Binary", "Categorical", "Count", "Positive", "Real"),
 }

@@ -10,9 +10,19 @@ from typing import Any, Literal, cast
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from kofa.checks import is_among, is_number, nearest, shown
+from kofa.checks import is_among, is_number, is_whole, nearest, shown
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.linalg import Array, BoolArray, IntArray, by_rows, centre, filled_up
+from kofa.graphs import Graph
+from kofa.linalg import (
+    Array,
+    BoolArray,
+    IntArray,
+    by_rows,
+    centre,
+    filled_up,
+    inner,
+    squared_distances,
+)
 from kofa.scaling import REACH, Scaling
 
 _MEDIAN_ROWS = 1000  # rows from which a median distance is taken
@@ -24,6 +34,8 @@ ROUNDING = 1e-9  # of a similarity: what less of it is left unexplained may be r
 _CONSTANT, _HARDLY_VARIES = 1e-12, 1e-7
 _LARGEST = 1e150  # whose square is still a number
 _COMPARED = 500  # landmarks that tell how unlike all of them a row is
+TIME = 5.0  # of a diffusion, where no outputs tell it
+_MOST_ROWS = 2000  # of the graph along which a diffusion spreads
 _DONORS = 50  # landmarks whose values are tried in the holes of a row
 
 # ---------------------------------------------------------------- formulas
@@ -51,6 +63,15 @@ class Kernel:
     def __call__(self, X: Array, V: Array) -> Array:
         raise NotImplementedError
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether it depends on all rows of a fit, and not only on those that are landmarks."""
+        return False
+
+    def on(self, X: Array, rng: np.random.Generator) -> Kernel:  # noqa: ARG002
+        """The kernel with what it needs of the rows of a fit."""
+        return self
+
     def resolve(self, V: Array) -> Kernel:  # noqa: ARG002
         """The kernel with everything that is left to the data fixed, from the landmarks."""
         return self
@@ -62,11 +83,6 @@ class Kernel:
     def diagonal(self, X: Array) -> Array | None:  # noqa: ARG002
         """k(x, x) of each row, where it can be had without all pairs."""
         return None
-
-
-def _inner(X: Array, V: Array) -> Array:
-    """x·v for all rows."""
-    return np.asarray(X @ V.T) if X is V else by_rows(X, V.T)
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,7 +174,7 @@ class Linear(Weighted):
 
     def __call__(self, X: Array, V: Array) -> Array:
         weights = self.weights(X.shape[1])
-        return np.asarray(_inner(X if weights is None else X * weights, V) / X.shape[1])
+        return np.asarray(inner(X if weights is None else X * weights, V) / X.shape[1])
 
     def diagonal(self, X: Array) -> Array:
         weights = self.weights(X.shape[1])
@@ -187,7 +203,7 @@ class Polynomial(Kernel):
         return float(_LARGEST ** (0.8 / self.degree))
 
     def __call__(self, X: Array, V: Array) -> Array:
-        product: Array = (_inner(X, V) / X.shape[1] + self.offset) ** self.degree
+        product: Array = (inner(X, V) / X.shape[1] + self.offset) ** self.degree
         return product
 
     def diagonal(self, X: Array) -> Array:
@@ -262,20 +278,8 @@ class RBF(Weighted, Radial):
 
     def distance(self, X: Array, V: Array) -> Array:
         """Σ_j λ_j (x_j − v_j)²"""
-        centre = V.mean(axis=0)  # the expanded square would lose a distance far from zero
-        same = X is V
-        X = X - centre
-        V = X if same else V - centre
         weights = self.weights(X.shape[1])
-        if weights is not None:
-            root = np.sqrt(weights)
-            X = X * root
-            V = X if same else V * root
-        square = _inner(X, V)
-        square *= -2.0
-        square += (X**2).sum(1)[:, None]
-        square += (V**2).sum(1)
-        return np.maximum(square, 0.0, out=square)
+        return squared_distances(X, V, None if weights is None else np.sqrt(weights))
 
     def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:
         assert not isinstance(self.width, str)
@@ -345,6 +349,100 @@ def _gaps(X: Array, V: Array, H: Array) -> Array:
         np.abs(gaps, out=gaps)
         total += h[rows, others].ravel() @ gaps.reshape(-1, x.shape[1])
     return np.asarray(total * unit)
+
+
+@dataclass(frozen=True)
+class Diffusion(Kernel):
+    """How alike x and v are to something that spreads along the rows of a fit.
+
+    k(x, v) = s(x)ᵀ G s(v), brought to k(x, x) = 1. G = exp(−time (I − S)) is how it spreads over
+    the graph that joins each row of the fit to its nearest; s(x) are the weights of the rows
+    nearest to x. So two rows are alike if others lie in a row between them, and not across a gap.
+    It is what samples without a label tell about those with one. Far from all rows it is zero.
+
+    Parameters
+    ----------
+    neighbours : int
+        How many others each row is joined to.
+    time : float or "auto"
+        How far it spreads. "auto" is learnt from the output views where there are some, else 5.
+
+    Examples
+    --------
+    Two arcs around each other. The end of one is nearer to the other arc than to its own
+    beginning, but something spreads along the arc and not across the gap.
+
+    >>> import numpy as np, kofa
+    >>> angle = np.linspace(0, np.pi, 60)
+    >>> arc = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> X = np.concatenate([arc, [1, 0.4] - arc])
+    >>> beginning, end, other = X[[0]], X[[59]], X[[60]]
+    >>> bool(np.linalg.norm(end - other) < np.linalg.norm(end - beginning))
+    True
+    >>> kernel = kofa.Diffusion(time=100).of(X)
+    >>> kernel(end, np.concatenate([beginning, other])).round(2)
+    array([[0.21, 0.  ]])
+    """
+
+    neighbours: int = 10
+    time: float | Literal["auto"] = "auto"
+    graph: Graph | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @property
+    def ignores_shift(self) -> bool:
+        return True
+
+    @property
+    def needs_rows(self) -> bool:
+        return self.graph is None
+
+    @property
+    def learns_time(self) -> bool:
+        return self.time == "auto"
+
+    def of(self, rows: Any) -> Diffusion:
+        """The kernel on the graph of some rows."""
+        return replace(self, graph=Graph.of(np.asarray(rows, dtype=float), int(self.neighbours)))
+
+    def on(self, X: Array, rng: np.random.Generator) -> Diffusion:
+        if len(X) > _MOST_ROWS:
+            X = X[np.sort(rng.choice(len(X), _MOST_ROWS, replace=False))]
+        return self.of(X)
+
+    def resolve(self, V: Array) -> Diffusion:
+        kernel = self.of(V) if self.needs_rows else self
+        return replace(kernel, time=TIME) if isinstance(self.time, str) else kernel
+
+    def spread(self, X: Array) -> tuple[Array, Array]:
+        """What rows put on the directions of the graph, and how near they are to its rows."""
+        if self.graph is None:
+            raise DeclarationError(
+                f"The graph of {self!r} is left to the data: write {self!r}.of(rows) to call it."
+            )
+        return self.graph.spread(X, int(self.neighbours))
+
+    def after(self, time: float, along: Array, near: Array) -> Array:
+        """φ with k(x, v) = φ(x)·φ(v), from what `spread` finds."""
+        assert self.graph is not None
+        left = along * np.exp(-0.5 * time * self.graph.rates)
+        length = np.sqrt(np.maximum((left**2).sum(axis=1), np.finfo(float).tiny))
+        left *= (near / length)[:, None]
+        return np.asarray(left)
+
+    def features(self, X: Array) -> Array:
+        """φ of rows."""
+        if isinstance(self.time, str):
+            raise DeclarationError(
+                f"The time of {self!r} is left to the data: set a number to call it."
+            )
+        return self.after(self.time, *self.spread(X))
+
+    def __call__(self, X: Array, V: Array) -> Array:
+        left = self.features(X)
+        return inner(left, left if X is V else self.features(V))
+
+    def diagonal(self, X: Array) -> Array:
+        return np.ones(len(X))
 
 
 @dataclass(frozen=True)
@@ -435,6 +533,13 @@ class Mixture(Kernel):
         parts = zip(self.weights, self.kernels, strict=True)
         return np.asarray(sum(w * k(X, V) for w, k in parts))
 
+    @property
+    def needs_rows(self) -> bool:
+        return any(kernel.needs_rows for kernel in self.kernels)
+
+    def on(self, X: Array, rng: np.random.Generator) -> Mixture:
+        return replace(self, kernels=tuple(kernel.on(X, rng) for kernel in self.kernels))
+
     def resolve(self, V: Array) -> Mixture:
         kernels = tuple(kernel.resolve(V) for kernel in self.kernels)
         weights = self.weights
@@ -461,9 +566,15 @@ _BY_NAME: dict[str, Callable[[], Kernel]] = {
     "polynomial": Polynomial,
     "poly": Polynomial,
     "laplacian": Laplacian,
+    "diffusion": Diffusion,
     "precomputed": Precomputed,
 }
 _ALSO = {"gaussian": "rbf", "gauss": "rbf", "se": "rbf", "laplace": "laplacian"}  # elsewhere
+
+
+def is_bank(kernel: Kernel) -> bool:
+    """Whether it is what "bank" stands for."""
+    return kernel == _BY_NAME["bank"]()
 
 
 def as_kernels(kernel: Any, view: str) -> dict[str, Kernel]:
@@ -531,6 +642,8 @@ def _check(kernel: Kernel, view: str) -> None:
             )
     if isinstance(kernel, Weighted):
         _check_weighted(kernel, view)
+    if isinstance(kernel, Diffusion):
+        _check_diffusion(kernel, view)
     if isinstance(kernel, Mixture):
         _check_mixture(kernel, view)
     if isinstance(kernel, Polynomial):
@@ -566,6 +679,24 @@ def _check_weighted(kernel: Weighted, view: str) -> None:
         raise DeclarationError(
             f"View {view!r}: expected objective 'evidence' or 'reconstruction' "
             f"but got {shown(kernel.objective)}."
+        )
+
+
+def _check_diffusion(kernel: Diffusion, view: str) -> None:
+    time: Any = kernel.time
+    if not is_whole(kernel.neighbours, 1):
+        raise DeclarationError(
+            f"View {view!r}: expected a whole number of neighbours, at least 1, "
+            f"but got {shown(kernel.neighbours)}."
+        )
+    if not (is_among(time, ("auto",)) or (is_number(time) and 0 < time < 1e9)):
+        raise DeclarationError(
+            f"View {view!r}: expected a positive time or 'auto' but got {shown(time)}."
+        )
+    if kernel.graph is not None:
+        raise DeclarationError(
+            f"View {view!r}: expected a diffusion without a graph, which fit makes of its rows, "
+            f"but got one; write {kernel!r}."
         )
 
 

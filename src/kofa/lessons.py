@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from kofa.errors import DataError, DeclarationError, warn
 from kofa.kernels import (
+    Diffusion,
     Kernel,
     Linear,
     Mixture,
     Radial,
     Weighted,
     components,
+    is_bank,
     parts,
 )
 from kofa.learning import MAX_ROWS, learn, learns_relevance
 from kofa.linalg import Array, centre
 from kofa.study import Lesson, Study
+
+# Of the squared error of left-out labels: where samples without a label are to count, it has to
+# fall to this share.
+_BETTER = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,27 +41,61 @@ class Lessons:
 def learn_kernels(study: Study, rng: np.random.Generator) -> Lessons:
     """Widths, relevances and weights of the inputs, from the outputs explained directly."""
     _check_relevance(study)
-    kernels = {name: _without_relevance(kernel) for name, kernel in study.kernels.items()}
+    kernels = {name: study.on_rows(name, kernel, rng) for name, kernel in study.kernels.items()}
+    plain = {name: _without_relevance(kernel) for name, kernel in kernels.items()}
     if not study.targets or len(study.complete) < 3 or not _anything_to_learn(study):
-        return Lessons(kernels, {}, np.empty(0))
+        return Lessons(plain, {}, np.empty(0))
     rows = study.complete
     if len(rows) > MAX_ROWS:
         rows = np.sort(rng.choice(rows, MAX_ROWS, replace=False))
     lesson = study.lesson(rows)
-    formulas = {name: parts(study.kernels.get(name, Linear())) for name in study.inputs}
+    lessons, error = _learnt(study, lesson, kernels)
+    along = _along_unlabelled(study, kernels, rng)
+    if along:
+        other, other_error = _learnt(study, lesson, kernels | along)
+        lessons = other if other_error() <= _BETTER * error() else lessons
+    for name in kernels:
+        if name in study.inputs:
+            _warn_if_off(name, lessons.kernels[name])
+    return replace(lessons, kernels={**plain, **lessons.kernels})
+
+
+def _learnt(
+    study: Study, lesson: Lesson, kernels: Mapping[str, Kernel]
+) -> tuple[Lessons, Callable[[], float]]:
+    """What the outputs say about the kernels of the inputs, and how well left-out ones follow."""
+    formulas = {name: parts(kernels.get(name, Linear())) for name in study.inputs}
     given = [
         (part, lesson.X[name], lesson.V[name]) for name, mine in formulas.items() for part in mine
     ]
     asked, X, V = zip(*given, strict=True)
     learnt = learn(asked, X, V, lesson.outputs)
     found, v = iter(learnt.kernels), iter(learnt.weights.tolist())
-    weights: dict[str, float] = {}
-    for name, mine in formulas.items():
-        kernel, weights[name] = _joined([next(found) for _ in mine], [next(v) for _ in mine])
-        if name in kernels:
-            kernels[name] = kernel
-            _warn_if_off(name, kernel)
-    return Lessons(kernels, weights, learnt.noise)
+    joined = {
+        name: _joined([next(found) for _ in mine], [next(v) for _ in mine])
+        for name, mine in formulas.items()
+    }
+    weights = {name: weight for name, (_, weight) in joined.items()}
+    resolved = {name: kernel for name, (kernel, _) in joined.items() if name in kernels}
+    error = partial(learnt.left_out, X, V, lesson.outputs)
+    return Lessons(resolved, weights, learnt.noise), error
+
+
+def _along_unlabelled(
+    study: Study, kernels: Mapping[str, Kernel], rng: np.random.Generator
+) -> dict[str, Kernel]:
+    """The banks with a diffusion, where they see no fewer samples without a class than with one.
+
+    Not those of sparse views: what few landmarks need has been found out for the other kernels.
+    """
+    if not study.has_classes:
+        return {}
+    return {
+        name: study.on_rows(name, Mixture((*parts(kernels[name]), Diffusion())), rng)
+        for name in study.inputs
+        if name in kernels and is_bank(kernels[name]) and not study.views[name].chooses_landmarks
+        if study.has_output[study.seen(name)].mean() <= 0.5
+    }
 
 
 def _joined(found: list[Kernel], v: list[float]) -> tuple[Kernel, float]:
@@ -118,7 +159,9 @@ def _check_relevance(study: Study) -> None:
 
 def _anything_to_learn(study: Study) -> bool:
     open_kernels = any(
-        learns_relevance(part) or learns_width(part)
+        learns_relevance(part)
+        or learns_width(part)
+        or (isinstance(part, Diffusion) and part.learns_time)
         for name, kernel in study.kernels.items()
         for part in parts(kernel)
         if name in study.inputs

@@ -135,6 +135,27 @@ def filled_up(X: Array) -> Array:
     return np.concatenate([X, np.repeat(X[-1:], more, axis=0)]) if more else X
 
 
+def inner(X: Array, V: Array) -> Array:
+    """x·v for all rows."""
+    return np.asarray(X @ V.T) if X is V else by_rows(X, V.T)
+
+
+def squared_distances(X: Array, V: Array, unit: Array | None = None) -> Array:
+    """|x − v|² for all rows, whose columns are multiplied by `unit` before."""
+    middle = V.mean(axis=0)  # the expanded square would lose a distance far from zero
+    same = X is V
+    X = X - middle
+    V = X if same else V - middle
+    if unit is not None:
+        X = X * unit
+        V = X if same else V * unit
+    square = inner(X, V)
+    square *= -2.0
+    square += (X**2).sum(1)[:, None]
+    square += (V**2).sum(1)
+    return np.maximum(square, 0.0, out=square)
+
+
 def centre(K: Array) -> Array:
     """HKH with H = I − 11ᵀ/n."""
     centred: Array = K - K.mean(axis=0)

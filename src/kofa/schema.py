@@ -12,9 +12,11 @@ from typing import Any, get_args
 import numpy as np
 
 from kofa.encoding import FittedView
+from kofa.graphs import Graph
 from kofa.inference import Iteration, Run, Settings
 from kofa.kernels import (
     RBF,
+    Diffusion,
     Kernel,
     KernelMap,
     Laplacian,
@@ -33,7 +35,7 @@ from kofa.start import Role
 from kofa.vectors import Vectors
 from kofa.views import Binary, Categorical, Count, Noise, Positive, Real
 
-KERNELS = (RBF, Linear, Polynomial, Laplacian, Precomputed, Mixture)
+KERNELS = (RBF, Linear, Polynomial, Laplacian, Diffusion, Precomputed, Mixture)
 LIKELIHOODS = (Gaussian, LogNormal, Bernoulli, Multinomial, Poisson)
 
 _MOST_LEVELS = 64  # of names that are tuples; pandas makes an index of each
@@ -145,6 +147,12 @@ SCHEMA: dict[type[Any], Fields] = {
     Linear: _weighted,
     Polynomial: {"degree": whole, "offset": number},
     Laplacian: {"width": _width, **_weighted},
+    Diffusion: {
+        "neighbours": whole,
+        "time": either(number, one_of("auto")),
+        "graph": maybe(an(Graph)),
+    },
+    Graph: {"rows": reals, "scale": reals, "directions": reals, "rates": reals},
     Precomputed: {},
     Mixture: {
         "kernels": tuple_of(an(Kernel)),

@@ -15,7 +15,9 @@ import numpy as np
 from kofa.dtypes import with_pandas
 from kofa.encoding import FittedView
 from kofa.errors import DeclarationError
+from kofa.graphs import Graph
 from kofa.kernels import (
+    Diffusion,
     Kernel,
     KernelMap,
     Mixture,
@@ -168,7 +170,10 @@ def _check_kernel(name: str, encoder: KernelMap, kind: type[Likelihood], n_input
             require(0.0 < width < math.inf, "its kernel has no positive width")
         if isinstance(part, Weighted):
             require(not part.learns_relevance, "its kernel is not resolved")
-    as_kernel(_of_unit_width(kernel), name)
+        if isinstance(part, Diffusion):
+            require(not part.learns_time, "its kernel is not resolved")
+            _check_graph(part.graph, n_inputs)
+    as_kernel(_declared(kernel), name)
     check_features(kernel, name, n_inputs)
     require(not isinstance(getattr(kernel, "weights", None), str), "its kernel is not resolved")
     precomputed = isinstance(kernel, Precomputed)
@@ -185,10 +190,23 @@ def _check_kernel(name: str, encoder: KernelMap, kind: type[Likelihood], n_input
     require(0.0 < encoder.scale < math.inf, "its scale is not positive")
 
 
-def _of_unit_width(kernel: Kernel) -> Kernel:
+def _check_graph(graph: Graph | None, n_inputs: int) -> None:
+    if graph is None:
+        raise DamageError("its kernel is not resolved")
+    n_rows, n_directions = np.shape(graph.rows)[:1], np.shape(graph.rates)[:1]
+    require(n_rows > (0,), "its graph has no rows")
+    _check_array(graph.rows, (*n_rows, n_inputs))
+    _check_array(graph.scale, n_rows, above=0.0)
+    _check_array(graph.directions, (*n_rows, *n_directions))
+    _check_array(graph.rates, n_directions, least=0.0)
+
+
+def _declared(kernel: Kernel) -> Kernel:
     """The kernel as it could be declared. Widths that are learnt go beyond those of people."""
     if isinstance(kernel, Mixture):
-        return replace(kernel, kernels=tuple(map(_of_unit_width, kernel.kernels)))
+        return replace(kernel, kernels=tuple(map(_declared, kernel.kernels)))
+    if isinstance(kernel, Diffusion):
+        return replace(kernel, graph=None)
     return replace(kernel, width=1.0) if isinstance(kernel, Radial) else kernel
 
 

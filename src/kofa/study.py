@@ -151,12 +151,25 @@ class Study:
         scaling, by_row = self.scaling[name], len(rows) >= _MANY
         return KernelMap.fit(name, kernel, scaling, X, rows, by_row)
 
+    def on_rows(self, name: str, kernel: Kernel, rng: np.random.Generator) -> Kernel:
+        """A kernel with what it needs of all rows of a view."""
+        if not kernel.needs_rows:
+            return kernel
+        values = self.tables[name].values[self.rows_seen(name)]
+        return kernel.on(self.scaling[name].complete(values), rng)
+
     @cached_property
     def complete(self) -> IntArray:
         """Samples that have something of every input and of a target."""
         seen = [self.seen(name) for name in self.inputs]
         labelled = np.any([self.seen(name) for name in self.targets], axis=0)
         return np.flatnonzero(np.all(seen, axis=0) & labelled)
+
+    @cached_property
+    def has_classes(self) -> bool:
+        """Whether all targets are classes or labels."""
+        kinds = [self.likelihoods[name] for name in self.targets]
+        return bool(kinds) and all(kind.has("probability") for kind in kinds)
 
     def seen(self, name: str) -> BoolArray:
         """Samples of which a view tells something."""

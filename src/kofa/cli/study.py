@@ -30,6 +30,7 @@ KERNELS: dict[str, type[kernels.Kernel]] = {
     "linear": kernels.Linear,
     "laplacian": kernels.Laplacian,
     "polynomial": kernels.Polynomial,
+    "diffusion": kernels.Diffusion,
     "precomputed": kernels.Precomputed,
     "mixture": kernels.Mixture,
 }
@@ -242,7 +243,7 @@ def _kernel(view: str, value: Any) -> Any:
     if not isinstance(name, str) or name not in KERNELS:
         cure = nearest(name, KERNELS) or f"; expected name = {listed(KERNELS)}"
         raise DeclarationError(f"View {view!r}: unknown kernel {name!r}{cure}")
-    known = [one.name for one in fields(KERNELS[name])]
+    known = [one.name for one in fields(KERNELS[name]) if one.compare]
     for key in options:
         if key not in known:
             cure = nearest(key, known) or f"; expected {listed(known) or 'none'}"
