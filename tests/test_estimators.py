@@ -105,6 +105,44 @@ def test_unlabelled_rows_are_samples_but_not_targets(rng):
     assert np.isfinite(model.predict(X)).all()
 
 
+def arcs(rng, n=200):
+    """Two arcs around each other, and which one each row is on."""
+    angle, y = rng.uniform(0, np.pi, n), np.arange(n) % 2
+    arc = np.column_stack([np.cos(angle), np.sin(angle)])
+    X = np.where(y[:, None] == 0, arc, [1, 0.4] - arc)
+    return X + 0.08 * rng.normal(size=(n, 2)), y
+
+
+def hidden(y, n):
+    """All labels but the first n."""
+    return np.where(np.arange(len(y)) < n, y, np.nan)
+
+
+def test_unlabelled_rows_tell_classes_apart(rng):
+    X, y = arcs(rng)
+    informed = KernelFactorClassifier().fit(X[:160], hidden(y[:160], 10))
+    alone = KernelFactorClassifier().fit(X[:10], y[:10])
+    assert informed.score(X[160:], y[160:]) > max(0.95, alone.score(X[160:], y[160:]) + 0.03)
+    assert kernels_of(informed) == ["Linear", "RBF", "Laplacian", "Diffusion"]
+
+
+def kernels_of(model):
+    return [type(kernel).__name__ for kernel in model.model_.kernels_["X"].kernels]
+
+
+def test_unlabelled_rows_spread_nothing_where_left_out_labels_do_not_gain(rng):
+    X = rng.normal(size=(90, 2))
+    model = KernelFactorClassifier(tol=1.0).fit(X, hidden(X[:, 0] > 0, 30))
+    assert kernels_of(model) == ["Linear", "RBF", "Laplacian"]
+
+
+def test_unlabelled_rows_spread_nothing_if_they_are_fewer_or_targets_are_real(rng):
+    X, y = arcs(rng, 60)
+    few = KernelFactorClassifier(tol=1.0).fit(X, hidden(y, 31))
+    real = KernelFactorRegressor(tol=1.0).fit(X, hidden(y, 10))
+    assert kernels_of(few) == kernels_of(real) == ["Linear", "RBF", "Laplacian"]
+
+
 def test_score_leaves_out_what_is_not_known(rng):
     X, y = waves(rng)
     Y = np.column_stack([y, X[:, 0]])

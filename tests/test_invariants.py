@@ -22,6 +22,7 @@ KERNELS = [
     kofa.Linear(),
     kofa.Polynomial(2),
     kofa.Laplacian(width=2.0),
+    kofa.Diffusion(5),
     lambda X, V: np.tanh(X @ V.T),
 ]
 
@@ -202,7 +203,7 @@ def test_prediction_with_holes_does_not_depend_on_its_batch(rng):
         np.testing.assert_array_equal(alone[0], batch[i])
 
 
-@pytest.mark.parametrize("kernel", KERNELS[:5])
+@pytest.mark.parametrize("kernel", KERNELS[:6])
 def test_fit_transform_is_fit_then_transform(rng, kernel):
     data = two_views(rng)
     data["y"][rng.random(data["y"].shape) < 0.2] = np.nan

@@ -21,7 +21,9 @@ def test_formulas_agree_with_scikit_learn(rng):
 
 
 @pytest.mark.parametrize("scale", [True, False])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial", "bank"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "laplacian", "linear", "polynomial", "diffusion", "bank"]
+)
 def test_means_in_fit_stand_for_missing_values(rng, kernel, scale):
     x, new = rng.standard_normal((40, 3)) + 5.0, rng.standard_normal((2, 3)) + 5.0
     holed = x.copy()
@@ -50,7 +52,7 @@ def test_holes_cost_a_kernel_no_more_than_imputing_them():
 
 
 @pytest.mark.filterwarnings("ignore:.*same value in all samples")
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "diffusion"])
 def test_columns_that_are_constant_in_fit_do_not_count(rng, kernel):
     x = np.column_stack([rng.standard_normal((40, 2)), np.full(40, 2023.0)])
     model = kofa.FactorModel({"x": kofa.Real(kernel=kernel)}, 2).fit({"x": x})
@@ -191,6 +193,48 @@ def test_polynomial_far_from_zero_warns_before_rounding_shows(rng):
             model.fit({"x": x + offset, "y": y})
     alone, together = alone_and_together(model, new + 1e7, "y")
     np.testing.assert_array_equal(alone, together)  # nothing is left of it
+
+
+# ---------------------------------------------------------------- diffusions
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (kofa.Diffusion(0), "whole number of neighbours, at least 1, but got 0"),
+        (kofa.Diffusion(2.5), "whole number of neighbours"),
+        (kofa.Diffusion(time=-1.0), "positive time or 'auto' but got -1.0"),
+        (kofa.Diffusion(time="median"), "positive time or 'auto' but got 'median'"),
+        (kofa.Diffusion().of(np.eye(2)), "without a graph"),
+    ],
+)
+def test_diffusions_that_cannot_be_are_refused(kernel, message):
+    with pytest.raises(kofa.DeclarationError, match=f"View 'x': expected a .*{message}"):
+        kofa.FactorModel({"x": kofa.Real(kernel=kernel)}).fit({"x": np.eye(5)})
+
+
+def test_diffusion_to_be_called_needs_a_graph_and_a_time():
+    with pytest.raises(kofa.DeclarationError, match=r"graph of Diffusion.*is left to the data"):
+        kofa.Diffusion(time=1.0)(np.eye(3), np.eye(3))
+    with pytest.raises(kofa.DeclarationError, match=r"time of Diffusion.*is left to the data"):
+        kofa.Diffusion().of(np.eye(3))(np.eye(3), np.eye(3))
+
+
+def test_diffusion_spreads_along_all_rows_of_a_fit(rng):
+    x = rng.standard_normal((60, 2))
+    y = np.where(np.arange(60) < 20, x[:, 0], np.nan)[:, None]
+    views = {"x": kofa.Real(kernel="diffusion"), "y": kofa.Real()}
+    model = kofa.FactorModel(views, 3, outputs=["y"], tol=1.0).fit({"x": x, "y": y})
+    assert len(model.views_["x"].landmarks) == 20
+    assert len(model.kernels_["x"].graph.rows) == 60
+    assert 1.0 <= model.kernels_["x"].time <= np.exp(7.0)
+
+
+def test_graphs_of_many_rows_have_some_of_them(rng):
+    X = rng.standard_normal((2100, 1))
+    kernel = kofa.Mixture([kofa.Linear(), kofa.Diffusion(2)]).on(X, rng).kernels[1]
+    assert kernel.graph.rows.shape == (2000, 1)
+    assert np.isin(kernel.graph.rows, X).all()
 
 
 # ---------------------------------------------------------------- kernels that say nothing

@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.metrics import roc_auc_score
 
 import kofa
-from kofa.learning import Objective, Outputs, Source, Width, learn, resolution
+from kofa.learning import Objective, Outputs, Source, Time, Width, learn, resolution
 from kofa.linalg import Groups
 
 
@@ -46,6 +46,50 @@ def test_value_is_the_gaussian_log_density(rng, holes):
         covariance = H @ K[np.ix_(seen, seen)] @ H + s * np.eye(len(seen))
         expected += multivariate_normal(np.zeros(len(seen)), covariance).logpdf(H @ y[seen])
     np.testing.assert_allclose(objective.likelihood(theta)[0], expected)
+
+
+def test_time_of_a_diffusion_has_the_gradient_of_the_likelihood(rng):
+    X = rng.standard_normal((40, 2))
+    source = Time(kofa.Diffusion(4).of(X), X[:25], X[:25])
+    objective = Objective([source], apart(np.sin(X[:25])))
+    theta = np.array([1.3, -0.2, -1.0, -1.5])
+    gradient = objective.likelihood(theta)[1]
+    step = 1e-5 * np.eye(4)
+    slopes = [
+        (objective.likelihood(theta + h)[0] - objective.likelihood(theta - h)[0]) / 2e-5
+        for h in step
+    ]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5)
+    np.testing.assert_allclose(
+        source.evaluate(theta[:1])[0], source.learnt(theta[:1])(X[:25], X[:25])
+    )
+
+
+def test_time_of_a_diffusion_is_learnt_from_the_outputs(rng):
+    X = rng.standard_normal((300, 2))
+    K = kofa.Diffusion(time=20.0).of(X)(X, X) + 1e-8 * np.eye(300)
+    Y = np.linalg.cholesky(K) @ rng.standard_normal((300, 6))
+    (found,) = learn([kofa.Diffusion().of(X)], [X], [X], apart((Y - Y.mean(0)) / Y.std(0))).kernels
+    assert found.time == pytest.approx(20.0, rel=0.4)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_left_out_outputs_are_predicted_from_the_others(rng, holes):
+    X = rng.standard_normal((25, 3))
+    Y = np.sin(X[:, :2]) + 3.0
+    if holes:
+        Y[:5, 0] = np.nan
+    K, noise = kofa.RBF(1.0)(X, X), np.array([0.1, 0.3])
+    outputs, expected = apart(Y), 0.0
+    for d in range(2):
+        rows = np.flatnonzero(~np.isnan(Y[:, d]))
+        for i in rows:
+            rest = np.setdiff1d(rows, i)
+            C = np.linalg.inv(K[np.ix_(rest, rest)] + noise[d] * np.eye(len(rest)))
+            y = outputs.Y[rest, d]
+            mean = C.sum(axis=0) @ y / C.sum()  # generalised least squares
+            expected += (outputs.Y[i, d] - mean - K[i, rest] @ C @ (y - mean)) ** 2
+    np.testing.assert_allclose(outputs.left_out(K, noise), expected)
 
 
 @pytest.mark.parametrize("width", [0.7, 3.0])

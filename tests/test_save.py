@@ -77,8 +77,8 @@ def kernels(kernel):
     }
 
 
-ALL_KERNELS = ("rbf", "linear", "polynomial", "laplacian", "bank")
-WITH_HOLES = ("rbf", "laplacian", "bank")
+ALL_KERNELS = ("rbf", "linear", "polynomial", "laplacian", "diffusion", "bank")
+WITH_HOLES = ("rbf", "laplacian", "diffusion", "bank")
 LEARNT = kofa.RBF(relevance="learn")
 CASES = {
     "primal": (KINDS, None, TABLES),
@@ -89,6 +89,7 @@ CASES = {
     "several kernels": (real(kernel=["rbf", "linear", kofa.Polynomial(2)]), ["y"], TABLES),
     "two alike": (real(kernel=[kofa.RBF(1.0), kofa.RBF(3.0)]), None, TABLES),
     "class of kernel": (real(kernel=kofa.RBF), ["y"], TABLES),
+    "diffusion in a mixture": (real(kernel=kofa.Mixture(["rbf", "diffusion"])), ["y"], TABLES),
     "mixture": (real(kernel=kofa.Mixture(["linear", kofa.RBF(2)], weights=[1, 2])), None, TABLES),
     "relevance": (real(kernel=LEARNT), ["y"], TABLES),
     "groups": (real(kernel=replace(LEARNT, groups=tuple("aabbc"))), ["y"], TABLES),

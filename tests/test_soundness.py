@@ -112,6 +112,29 @@ VIEWS = [
     ("x", {"vectors.order": shorter}, "not as many"),
     ("x", {"vectors.samples": [1]}, "not as many"),
 ]
+VIEWS += [
+    ("x", {"encoder.kernel": kernel}, message)
+    for kernel, message in [
+        (kofa.Diffusion(time=1.0), "not resolved"),
+        (kofa.Diffusion().of(np.eye(3)), "not resolved"),
+        (kofa.Diffusion(time=-1.0).of(np.eye(3)), "positive time"),
+        (kofa.Diffusion(0, time=1.0).of(np.eye(3)), "neighbours"),
+        (kofa.Diffusion(time=1.0).of(np.eye(2)), "shape"),
+    ]
+]
+GRAPHS = [
+    ({"graph.rows": np.float64(1.0)}, "no rows"),
+    ({"graph.rows": shorter}, "shape"),
+    ({"graph.rows": first(np.nan)}, "not finite"),
+    ({"graph.scale": first(0.0)}, "too small"),
+    ({"graph.directions": shorter}, "shape"),
+    ({"graph.rates": first(-1.0)}, "too small"),
+    ({"graph.rates": shorter}, "shape"),
+]
+VIEWS += [
+    ("x", {"encoder.kernel": at(changes)(kofa.Diffusion(time=1.0).of(np.eye(3)))}, message)
+    for changes, message in GRAPHS
+]
 POSTERIORS = [
     ({"weights.mean": lambda W: W[:, :-1]}, "shape"),
     ({"weights.mean": first(np.nan)}, "not finite"),

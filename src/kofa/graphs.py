@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -18,10 +18,11 @@ _BLOCK = 2**20  # distances that are computed at a time
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Rows v_i, each joined to its nearest ones j by w_ij = exp(−|v_i − v_j|² / (σ_i σ_j)).
+    """Rows v_i, each joined to its nearest ones j by w_ij = exp(−d_ij² / (σ_i σ_j)).
 
-    σ_i is the distance of a row to the last of its nearest. With S = D^-½ W D^-½, D the sums of
-    W, what is put on a row spreads by G = exp(−t (I − S)) in time t.
+    d_ij is their distance, and σ_i that of the last to which v_i is joined; W has the larger of
+    w_ij and w_ji. With S = D^-½ W D^-½, D the sums of W, what is put on a row spreads by
+    exp(−t (I − S)) in time t.
     """
 
     rows: Array  # (m, D), scaled
@@ -33,14 +34,13 @@ class Graph:
     def of(cls, rows: Array, neighbours: int) -> Graph:
         """The graph of rows, each joined to so many others."""
         m = len(rows)
-        plain = cls(rows, np.zeros(m), np.empty((m, 0)), np.empty(0))
-        last = np.concatenate([d[:, -1] for _, d in plain._nearest(rows, neighbours)])
-        scale = np.sqrt(last)
-        scale = np.maximum(scale, _LEAST_SCALE * scale.mean() or 1.0)
-        plain = cls(rows, scale, plain.directions, plain.rates)
+        plain = cls(rows, np.ones(m), np.empty((m, 0)), np.empty(0))
+        last = [square[:, -1] for _, square in plain._nearest(rows, neighbours)]
+        scale = np.sqrt(np.concatenate(last))
+        scale = np.maximum(scale, _LEAST_SCALE * float(scale.mean()) or 1.0)
         W = np.zeros((m, m))
-        which, weights, _ = plain._weights(rows, neighbours)
-        W[np.arange(m)[:, None], which] = np.exp(weights)
+        which, weights, _ = replace(plain, scale=scale)._weights(rows, neighbours)
+        W[np.arange(m)[:, None], which] = weights
         W = np.maximum(W, W.T)
         root = 1.0 / np.sqrt(W.sum(axis=1))
         first = max(0, m - _MOST_DIRECTIONS)
@@ -48,24 +48,27 @@ class Graph:
         return cls(rows, scale, root[:, None] * U, np.maximum(1.0 - e, 0.0))
 
     def spread(self, X: Array, neighbours: int) -> tuple[Array, Array]:
-        """What each row x puts on the directions, (n, r), and how near it is to any row, (n,)."""
-        which, weights, near = self._weights(X, neighbours)
-        weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+        """What each row x puts on the directions, (n, r), and how near it is to any row, (n,).
+
+        x is put on its nearest rows j with w_xj (1 − (d_xj / σ_x)^8). At the last of them that is
+        zero: it does not jump where others become the nearest.
+        """
+        which, weights, square = self._weights(X, neighbours)
+        weights *= 1.0 - (square / np.maximum(square[:, -1:], self.scale.min() ** 2)) ** 4
         total = np.zeros((len(X), self.directions.shape[1]))
         for j in range(which.shape[1]):  # no sum whose rounding depends on how many rows there are
             total += weights[:, j, None] * self.directions[which[:, j]]
-        return total, near
+        away = (square / (_FAR * self.scale[which]) ** 2).min(axis=1)
+        return total, np.exp(-0.5 * away**2)
 
     def _weights(self, X: Array, neighbours: int) -> tuple[IntArray, Array, Array]:
-        """For each x: its nearest rows, the logarithms of their weights, and how near one is."""
-        found = [self._log_weights(which, d) for which, d in self._nearest(X, neighbours)]
-        which, weights, near = (np.concatenate(part) for part in zip(*found, strict=True))
-        return which, weights, near
-
-    def _log_weights(self, which: IntArray, square: Array) -> tuple[IntArray, Array, Array]:
+        """For each x: its nearest rows, w up to a factor, and d²."""
+        found = list(self._nearest(X, neighbours))
+        which, square = (np.concatenate(part) for part in zip(*found, strict=True))
         own = np.maximum(np.sqrt(square[:, -1:]), self.scale.min())
-        away = square[:, 0] / (_FAR * self.scale[which[:, 0]]) ** 2
-        return which, -square / (own * self.scale[which]), np.exp(-0.5 * away**2)
+        scaled = square / (own * self.scale[which])
+        # Far away all of them would be too small for a number.
+        return which, np.exp(scaled.min(axis=1, keepdims=True) - scaled), square
 
     def _nearest(self, X: Array, neighbours: int) -> Iterator[tuple[IntArray, Array]]:
         """The nearest rows of each x, the nearest first, and their squared distances, in blocks.

@@ -104,8 +104,8 @@ class Real(View):
         string such as ``"rbf"``, or any callable ``k(X, V)`` that returns an array of shape
         (rows of X, rows of V)) explains each sample's similarities to the landmarks instead.
         A list makes one view of each kernel, named such as ``x[RBF]``; ``"bank"`` is one view
-        with a weighted sum of Linear, RBF and Laplacian (with a relevance of each feature), and
-        `kofa.Mixture` any such sum.
+        with a weighted sum of Linear, RBF and Laplacian (with a relevance of each feature; where
+        most samples have no class, Diffusion too if it helps), and `kofa.Mixture` any such sum.
     sparse : bool or "ard"
         Without a kernel: give each column its own ARD precision, so that useless columns are
         switched off. With a kernel: keep few landmarks. True takes those that add to the

@@ -248,7 +248,9 @@ def fit(
     ] = None,
     kernel: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=KERNEL", help="rbf, linear, laplacian, polynomial or bank."),
+        typer.Option(
+            metavar="NAME=KERNEL", help="rbf, linear, laplacian, polynomial, diffusion or bank."
+        ),
     ] = None,
     output: Annotated[
         list[str] | None,

@@ -366,8 +366,8 @@ _HEAD = """\
 # The kinds were guessed: check them. Remove the views that you do not want.
 #
 # kind:   real, positive (explained by its logarithm), binary (0/1), count, categorical (one column)
-# kernel: "rbf", "linear", "laplacian", "polynomial", "bank", or {{name = "rbf", width = 2.0}};
-#         leave it out to explain the columns themselves
+# kernel: "rbf", "linear", "laplacian", "polynomial", "diffusion", "bank", or
+#         {{name = "rbf", width = 2.0}}; leave it out to explain the columns themselves
 # index:  the column of sample ids, by default the first; false if there is none
 
 [model]
