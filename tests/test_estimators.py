@@ -136,11 +136,13 @@ def test_unlabelled_rows_spread_nothing_where_left_out_labels_do_not_gain(rng):
     assert kernels_of(model) == ["Linear", "RBF", "Laplacian"]
 
 
-def test_unlabelled_rows_spread_nothing_if_they_are_fewer_or_targets_are_real(rng):
+def test_unlabelled_rows_spread_nothing_if_fewer_or_sparse_or_if_targets_are_real(rng):
     X, y = arcs(rng, 60)
     few = KernelFactorClassifier(tol=1.0).fit(X, hidden(y, 31))
+    sparse = KernelFactorClassifier(tol=1.0, sparse=True).fit(X, hidden(y, 20))
     real = KernelFactorRegressor(tol=1.0).fit(X, hidden(y, 10))
-    assert kernels_of(few) == kernels_of(real) == ["Linear", "RBF", "Laplacian"]
+    for model in (few, sparse, real):
+        assert kernels_of(model) == ["Linear", "RBF", "Laplacian"]
 
 
 def test_score_leaves_out_what_is_not_known(rng):
