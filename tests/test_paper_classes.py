@@ -256,6 +256,7 @@ def test_kernel_comes_back_from_enough_factors(way):
     "published",
     [pytest.param(False, id="ours"), pytest.param(True, id="published", marks=pytest.mark.slow)],
 )
+@pytest.mark.filterwarnings("ignore:View 'readings'. no sample's kernel")  # columns of noise
 def test_experiments_run_and_are_shown(experiment, published, folder, few_steps, tmp_path):  # noqa: ARG001
     options = Options(quick=True, as_published=published, data_dir=folder)
     results = run(experiment.tasks(options), Store(tmp_path / "cache"))
