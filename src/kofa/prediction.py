@@ -18,7 +18,14 @@ from kofa.posterior import State, ViewPosterior, Weights
 from kofa.regression import ReadOut
 from kofa.scaling import REACH
 from kofa.tables import Samples, Table
-from kofa.uncertainty import beyond, few_samples, pulled_back, switched_off, z_is_less_known
+from kofa.uncertainty import (
+    beyond,
+    few_samples,
+    n_observed,
+    pulled_back,
+    switched_off,
+    z_is_less_known,
+)
 from kofa.updates import (
     Latent,
     linear_predictor,
@@ -219,7 +226,7 @@ class Prediction:
             assert isinstance(encoder, KernelMap)
             told = {n: self.posterior(n).information for n in self.tables}
             share = told[name] / (1.0 + np.sum(list(told.values()), axis=0))
-            amplitude = view.weights.square @ share
+            amplitude = _amplitude(view, share)
             ridge = float((1.0 / view.tau.mean).mean()) / max(float(amplitude.mean()), 1e-12)
             self._of_kernels[target, name] = amplitude, encoder.unseen(ridge)
         amplitude, unseen = self._of_kernels[target, name]
@@ -256,6 +263,21 @@ class Prediction:
         value, _ = fitted.layer.tangent(np.nan_to_num(targets), mean)
         bound = value - 0.5 * view.precision * variance
         return np.asarray(np.where(np.isnan(targets), 0.0, bound).sum(axis=1))
+
+
+def _amplitude(view: ViewPosterior, share: Array) -> Array:
+    """Variance that a kernel may give each column of a view, with its share in each factor: (D,).
+
+    Where z was taken for known it is that of the prior: weights from few samples are far smaller
+    than what they may be. Signal and noise make up a variance of one, and of the noise, 2/√n may be
+    signal that n samples do not show.
+    """
+    if view.blurred is None:
+        return np.asarray(view.weights.square @ share)
+    variance = 1.0 / view.alpha.mean
+    signal = max(float(variance.sum()), 1.0 - float((1.0 / view.tau.mean).mean()))
+    hidden = 2.0 / np.sqrt(np.maximum(n_observed(view), 4.0))
+    return np.asarray(np.maximum(signal, hidden) * float(share @ variance / variance.sum()))
 
 
 def _calibrated(mean: Array, w: Weights, fitted: FittedView) -> Array:

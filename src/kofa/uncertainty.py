@@ -20,7 +20,7 @@ def few_samples(view: ViewPosterior) -> Array:
 
     Student's ν/(ν − 2), with ν the samples that are left after the weights took theirs.
     """
-    n, prior = _n_observed(view), view.column_precision[:, None] * view.alpha.mean
+    n, prior = n_observed(view), view.column_precision[:, None] * view.alpha.mean
     taken = (1.0 - np.minimum(prior * view.weights.variance, 1.0)).sum(axis=1)
     left = n - 1.0 - taken
     if view.energy is None:
@@ -51,7 +51,7 @@ def z_is_less_known(view: ViewPosterior, q: Latent) -> Array:
     Known from N samples, they make the covariance of z larger by |m_n|²/N times itself.
     """
     size = (q.mean**2).sum(axis=1, keepdims=True)
-    return np.asarray(1.0 + size / float(_n_observed(view).max()))
+    return np.asarray(1.0 + size / float(n_observed(view).max()))
 
 
 def pulled_back(q: Latent, w: Weights) -> Array:
@@ -77,7 +77,7 @@ def beyond(similarity: Array, unseen: Array, few: Array) -> Array:
     return np.asarray(np.nan_to_num(unseen)[:, None] * (1.0 + far[:, None] * few**2))
 
 
-def _n_observed(view: ViewPosterior) -> Array:
+def n_observed(view: ViewPosterior) -> Array:
     """Number of samples in fit that have each column: (D,)."""
     return np.asarray(1.0 / (view.weights.bias_variance * view.precision))
 
@@ -87,7 +87,7 @@ def _without_ard(view: ViewPosterior) -> Array:
     if view.energy is not None:
         return np.zeros(view.n_columns)
     # Σ⟨z zᵀ⟩ of N samples is about N times the identity.
-    return np.asarray(1.0 / (_common_precision(view) + view.precision * _n_observed(view)))
+    return np.asarray(1.0 / (_common_precision(view) + view.precision * n_observed(view)))
 
 
 def _common_precision(view: ViewPosterior) -> Array:
