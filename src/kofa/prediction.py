@@ -269,14 +269,14 @@ def _amplitude(view: ViewPosterior, share: Array) -> Array:
     """Variance that a kernel may give each column of a view, with its share in each factor: (D,).
 
     Where z was taken for known it is that of the prior: weights from few samples are far smaller
-    than what they may be. Signal and noise make up a variance of one, and of the noise, 2/√n may be
+    than what they may be. Signal and noise make up a variance of one, and of the noise, 3/√n may be
     signal that n samples do not show.
     """
     if view.blurred is None:
         return np.asarray(view.weights.square @ share)
     variance = 1.0 / view.alpha.mean
     signal = max(float(variance.sum()), 1.0 - float((1.0 / view.tau.mean).mean()))
-    hidden = 2.0 / np.sqrt(np.maximum(n_observed(view), 4.0))
+    hidden = 3.0 / np.sqrt(np.maximum(n_observed(view), 9.0))
     return np.asarray(np.maximum(signal, hidden) * float(share @ variance / variance.sum()))
 
 

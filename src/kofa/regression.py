@@ -7,7 +7,7 @@ What z leaves open is then part of the outputs' noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -134,34 +134,41 @@ def _terms(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> dict[st
     return elbo((view,), stats, (s,)).of_views[0]
 
 
-def _converged(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> Explained:
-    """After as many updates as raise the bound."""
+def _ascend(
+    view: ViewPosterior, step: Callable[[ViewPosterior], Explained], n_samples: float
+) -> Explained:
+    """After as many steps as raise the bound."""
     last = -np.inf
     for _ in range(_ROUNDS):
-        view = update_view(view, s)
-        terms = _terms(view, s, stats)
-        total = sum(terms.values())
-        if total - last < _GAIN * stats.n_samples:
+        found = step(view)
+        if found.bound - last < _GAIN * n_samples:
             break
-        last = total
-    return Explained(view, terms)
+        view, last = found.view, found.bound
+    return found
+
+
+def _converged(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> Explained:
+    """A view whose statistics are known, its factors at their optimum."""
+
+    def step(view: ViewPosterior) -> Explained:
+        view = update_view(view, s)
+        return Explained(view, _terms(view, s, stats))
+
+    return _ascend(view, step, stats.n_samples)
 
 
 def _refined(engine: Engine, m: int, view: ViewPosterior, stats: Statistics) -> Explained:
     """A view that is not Gaussian, its weights at their optimum."""
-    last = -np.inf
-    for _ in range(_ROUNDS):
-        s = centred(stats, engine.rows)[m]
-        weights = refine(view, s, partial(engine.revisit, m))
+
+    def step(view: ViewPosterior) -> Explained:
+        nonlocal stats  # which depend on where the weights were last
+        weights = refine(view, centred(stats, engine.rows)[m], partial(engine.revisit, m))
         stats = stats.with_touch(m, engine.revisit(m, weights))
         s = centred(stats, engine.rows)[m]
         view = update_view(replace(view, weights=weights), s)
-        terms = _terms(view, s, stats)
-        total = sum(terms.values())
-        if total - last < _GAIN * stats.n_samples:
-            break
-        last = total
-    return Explained(view, terms)
+        return Explained(view, _terms(view, s, stats))
+
+    return _ascend(view, step, stats.n_samples)
 
 
 def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> ViewPosterior:
