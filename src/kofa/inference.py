@@ -39,6 +39,7 @@ logger = logging.getLogger("kofa")
 PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
 TRIAL = 12  # iterations after which fewer factors have to have the higher bound
+COARSE = 10.0  # times the tolerance, where weak factors are left out first
 READ_OUT_SWEEPS = 5  # of the views from which another is read out
 SWEEPS_OF_ALL = 25  # of inputs without noise, at most
 MOST_DIRECTIONS = 300  # of inputs without noise
@@ -172,6 +173,9 @@ class Journal:
     def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:  # noqa: ARG002
         """What the preparation of the fit gives, or gave."""
         return prepare()
+
+    def begin(self) -> None:
+        """The runs from here on are those of the next start."""
 
     def resume(self) -> Run | None:
         """Where the run that begins now stood when the fit was broken off, if it had begun."""
@@ -340,6 +344,22 @@ def informative(state: State, n_samples: float) -> IntArray:
     return keep if len(keep) else np.array([int(np.argmax(information))])
 
 
+def _ascend(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Journal) -> Run:
+    """From one state to the end, with as few factors as the bound likes.
+
+    The weak factors go first where the bound is nearly still: to wait for each digit of theirs
+    takes most of the iterations.
+    """
+    if plan.exact:
+        return run(engine, plan, state, notify, journal)
+    coarse = replace(plan, settings=replace(plan.settings, tol=COARSE * plan.settings.tol))
+    found = run(engine, coarse, state, notify, journal)
+    found = with_fewer(engine, coarse, found, notify, journal)
+    if found.converged:
+        found = _after(found, _run_on(engine, plan, found, notify, journal))
+    return with_fewer(engine, plan, found, notify, journal)
+
+
 def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
     """Leave out weak factors as long as the bound is higher without them.
 
@@ -463,9 +483,7 @@ def best_of(
     best = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
     whole = _all_directions(plan, inner)
     if whole is not None and not best.stopped:
-        other = explained(
-            whole, _best_start(inner, whole, 1, rng, _of_start(notify, n_init), journal)
-        )
+        other = explained(whole, _best_start(inner, whole, 1, rng, notify, journal, n_init))
         simple, of_all = (
             (tuple(found.state[m] for m in outputs), found.Z[seen]) for found in (best, other)
         )
@@ -539,20 +557,21 @@ def _best_start(
     rng: np.random.Generator,
     notify: Callback,
     journal: Journal,
+    first: int = 0,
 ) -> Run:
+    """The run with the highest bound, of several starts, which count from the `first`."""
     best: Run | None = None
     settings = plan.settings
     work = engine.rows.size * settings.n_factors
     with threads_for(work):
         Z = spectral(engine, settings.n_factors, rng, settings.free)
         prepared = prepare(engine, plan.roles, Z)
-    for nth in range(n_init):
+    for nth in range(first, first + n_init):
         with threads_for(work):
-            state = start(engine, prepared, rng.standard_normal(Z.shape) if nth else Z)
+            state = start(engine, prepared, rng.standard_normal(Z.shape) if nth > first else Z)
             tell = _of_start(notify, nth) if nth else notify
-            candidate = run(engine, plan, state, tell, journal)
-            if not plan.exact:
-                candidate = with_fewer(engine, plan, candidate, tell, journal)
+            journal.begin()
+            candidate = _ascend(engine, plan, state, tell, journal)
         logger.info(
             "start %d: bound %.6g, %d iterations",
             nth,
