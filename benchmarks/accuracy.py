@@ -18,7 +18,7 @@ from benchmarks.parallel import in_parallel
 from benchmarks.report import Benchmark, Mark, Result, skipped
 from benchmarks.timing import seconds
 from kofa import RBF, FactorModel, KernelFactorRegressor, Laplacian, Real
-from kofa.kernels import Kernel
+from kofa.kernels.formulas import Kernel
 
 R2_MARKS = {
     ("enb", "rbf"): 0.98,

@@ -20,7 +20,7 @@ from benchmarks.data import Array, stored
 from benchmarks.parallel import in_parallel
 from benchmarks.report import Benchmark, Mark, Result, skipped
 from kofa import RBF, Categorical, FactorModel, Real
-from kofa.kernels import Kernel
+from kofa.kernels.formulas import Kernel
 
 SETS = ("yale", "olivetti_orl", "warpAR10P", "lfw7_60x40")
 SHARES = (0.02, 0.05, 0.2)  # of the pixels

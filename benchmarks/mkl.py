@@ -17,10 +17,13 @@ from benchmarks.report import Benchmark, Mark, Result, skipped
 from benchmarks.sparse import ten_folds
 from benchmarks.timing import seconds
 from kofa import RBF, Categorical, FactorModel, Polynomial, Real
-from kofa.kernels import Kernel, as_kernel, parts
-from kofa.learning import Outputs, learn
+from kofa.data.scaling import Scaling
+from kofa.kernels.declared import as_kernel
+from kofa.kernels.formulas import Kernel
+from kofa.kernels.learning import learn
+from kofa.kernels.mixture import parts
+from kofa.kernels.outputs import Outputs
 from kofa.linalg import Groups, centre
-from kofa.scaling import Scaling
 
 # ---------------------------------------------------------------- planted
 

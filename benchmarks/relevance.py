@@ -17,8 +17,11 @@ from benchmarks.data import Array, stored
 from benchmarks.report import Benchmark, Mark, Result, skipped
 from benchmarks.timing import seconds, threads
 from kofa import RBF, FactorModel, KernelFactorClassifier, Real
-from kofa.kernels import Kernel, Weighted
-from kofa.learning import Learnt, Objective, Outputs, Relevance, learn
+from kofa.kernels.evidence import Objective
+from kofa.kernels.formulas import Kernel, Weighted
+from kofa.kernels.learning import Learnt, learn
+from kofa.kernels.outputs import Outputs
+from kofa.kernels.terms import Relevance
 from kofa.linalg import Groups
 
 SEEDS = range(10)

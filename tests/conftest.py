@@ -11,10 +11,10 @@ import pytest
 
 import kofa
 from kofa import datasets
-from kofa.engine import InMemory
-from kofa.inference import prepare, spectral, start
-from kofa.observations import Observations, Rows
-from kofa.start import Role
+from kofa.engines.memory import InMemory
+from kofa.inference.observations import Observations, Rows
+from kofa.inference.role import Role
+from kofa.inference.start import prepare, spectral, start
 
 
 def find_data() -> Path | None:

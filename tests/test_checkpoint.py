@@ -20,7 +20,7 @@ import kofa
 from kofa import archive, codec
 from kofa.checkpoint import Checkpoint, fingerprint
 from kofa.errors import DeclarationError, FileError
-from kofa.kernels import Custom
+from kofa.kernels.formulas import Custom
 
 rng = np.random.default_rng(0)
 Z = rng.normal(size=(80, 3))

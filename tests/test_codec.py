@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import kofa
 from kofa import codec
-from kofa.inference import Iteration, Settings
+from kofa.data.scaling import Scaling
+from kofa.inference.posterior import Gamma, Known
+from kofa.inference.role import Role
+from kofa.inference.run import Iteration, Settings
 from kofa.linalg import Groups
-from kofa.posterior import Gamma, Known
-from kofa.scaling import Scaling
-from kofa.start import Role
 
 
 def through_json(value):

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import kofa
 from conftest import KINDS, mixed, two_views
-from kofa.engine import InMemory
-from kofa.observations import Rows
+from kofa.engines.memory import InMemory
+from kofa.inference.observations import Rows
 
 KERNELS = [
     None,
@@ -478,7 +478,7 @@ def test_blocks_of_any_size_give_the_same_model_of_mixed_kinds(monkeypatch, rng,
     data = with_holes(mixed(rng), rng)
     whole = fit(data=data, n_factors=4, max_iter=10, **options)
     with monkeypatch.context() as patch:
-        patch.setattr("kofa.observations.Rows.block_size", lambda *_: 7)
+        patch.setattr("kofa.inference.observations.Rows.block_size", lambda *_: 7)
         parts = fit(data=data, n_factors=4, max_iter=10, **options)
     np.testing.assert_allclose(parts.lower_bounds_, whole.lower_bounds_, rtol=1e-9)
     for x, y in zip(answers(parts, data), answers(whole, data), strict=True):

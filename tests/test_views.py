@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from kofa.tables import align, read_table
+from kofa.data.reading import read_table
+from kofa.data.samples import align
 
 
 def test_tables_of_many_makes():

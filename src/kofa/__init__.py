@@ -11,7 +11,7 @@ if TYPE_CHECKING:
         KernelFactorClassifier,
         KernelFactorRegressor,
     )
-    from kofa.inference import Iteration
+    from kofa.inference.run import Iteration
     from kofa.kernels import RBF, Diffusion, Laplacian, Linear, Mixture, Polynomial, Precomputed
     from kofa.model import FactorModel, load
     from kofa.views import Binary, Categorical, Count, Positive, Real
@@ -47,23 +47,23 @@ __all__ = [
 
 # Where the names live. They are looked up when first used: the command line, which is a part of
 # this package, should not wait for scikit-learn to show a page of help.
-_ROOMS = {
+_MODULES = {
     "errors": ("DataError", "DeclarationError", "FileError", "KofaError"),
     "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
-    "inference": ("Iteration",),
+    "inference.run": ("Iteration",),
     "kernels": ("RBF", "Diffusion", "Laplacian", "Linear", "Mixture", "Polynomial", "Precomputed"),
     "model": ("FactorModel", "load"),
     "views": ("Binary", "Categorical", "Count", "Positive", "Real"),
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     if name in ("datasets", "omics"):
         return import_module(f"kofa.{name}")
-    if name not in _ROOM_OF:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'kofa' has no attribute {name!r}")
-    value = getattr(import_module(f"kofa.{_ROOM_OF[name]}"), name)
+    value = getattr(import_module(f"kofa.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from kofa import archive, codec
 from kofa.errors import FileError, warn
-from kofa.inference import Iteration, Journal, Run
+from kofa.inference.run import Iteration, Journal, Run
+from kofa.preparation.fit_data import Study
 from kofa.replacing import lock_of, locked
-from kofa.study import Study
 
 _OR_ELSE = "fit without checkpoint"  # where one cannot hold the fit
 _PAUSE = 10.0  # before the next writing, at least so many times what the last one took

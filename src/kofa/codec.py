@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kofa import archive, dtypes
-from kofa.encoding import FittedView
 from kofa.errors import FileError
-from kofa.kernels import Mixture, as_kernels
+from kofa.kernels.declared import as_kernels
+from kofa.kernels.mixture import Mixture
 from kofa.linalg import Array
 from kofa.members import DamageError, require, shown
+from kofa.preparation.prepare import FittedView
 from kofa.schema import KERNELS, LIKELIHOODS, PARAMETERS, SCHEMA, is_name, list_of, reals, text
 from kofa.soundness import check_model, check_readouts, most_room
 from kofa.views import View

@@ -19,12 +19,13 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from kofa.checks import with_hints
+from kofa.data.reading import read_table
+from kofa.data.tables import column_label
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.inference import Iteration
-from kofa.kernels import Precomputed
+from kofa.inference.run import Iteration
+from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, IntArray
 from kofa.model import FactorModel
-from kofa.tables import column_label, read_table
 from kofa.views import Binary, Categorical, Real, View
 
 _WHOLE = "X"  # the view that is all of X, where `columns` names no others

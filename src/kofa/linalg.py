@@ -20,6 +20,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 
 
+LOG_2PI = float(np.log(2.0 * np.pi))
 _TILE = 32  # rows of a product that are computed at a time
 _WORTH_THREADS = 2e8  # multiplications in one pass below which threads wait more than they work
 

@@ -14,12 +14,31 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from kofa import codec, inference, inspection, omics
+from kofa import codec, omics
 from kofa.archive import naming
-from kofa.calibration import Calibration, calibrate
 from kofa.checkpoint import Checkpoint, check_holds, fingerprint
 from kofa.checks import check_path, flag, is_among, is_number, is_whole, nearest, shown, with_hints
-from kofa.encoding import (
+from kofa.data.reading import read_data
+from kofa.data.returning import decoded, labelled, named, restored, scored
+from kofa.data.samples import align
+from kofa.data.tables import Samples
+from kofa.engines.memory import InMemory
+from kofa.errors import DataError, DeclarationError, warn
+from kofa.inference.calibration import Calibration, calibrate
+from kofa.inference.fit import best_of
+from kofa.inference.observations import Rows
+from kofa.inference.posterior import State, ViewPosterior
+from kofa.inference.read_out import read_out
+from kofa.inference.regression import ReadOut
+from kofa.inference.role import Role
+from kofa.inference.run import Callback, Iteration, Journal, Run, Settings
+from kofa.inference.start import energy
+from kofa.kernels.kernel_map import KernelMap
+from kofa.likelihoods.gaussian import Gaussian
+from kofa.linalg import Array, BoolArray
+from kofa.preparation.as_published import ROUNDS
+from kofa.preparation.fit_data import Study, rows_seen, warn_of_slips
+from kofa.preparation.prepare import (
     FittedView,
     fit_views,
     learns_by_reconstruction,
@@ -27,20 +46,9 @@ from kofa.encoding import (
     with_ard_landmarks,
     with_reconstructed_relevance,
 )
-from kofa.engine import InMemory
-from kofa.errors import DataError, DeclarationError, warn
-from kofa.inference import Callback, Iteration, Journal, Progress, Settings
-from kofa.kernels import KernelMap
-from kofa.likelihoods import Gaussian
-from kofa.linalg import Array, BoolArray
-from kofa.observations import Rows
-from kofa.posterior import State, ViewPosterior
-from kofa.prediction import Prediction
-from kofa.published import ROUNDS
-from kofa.regression import ReadOut
-from kofa.start import Role, energy
-from kofa.study import Study, rows_seen, warn_of_slips
-from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored, scored
+from kofa.progress import Progress
+from kofa.results import inspection
+from kofa.results.prediction import Prediction
 from kofa.views import View, check_outputs, check_views
 
 _MOST_ROWS = 300  # from which it is learnt what holes leave open
@@ -303,7 +311,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         seen: BoolArray,
         rng: np.random.Generator,
         journal: Journal,
-    ) -> tuple[InMemory, inference.Run, list[Role]]:
+    ) -> tuple[InMemory, Run, list[Role]]:
         """Encode the samples that say something, and find their factors."""
         observed = [
             view.observe(study.samples.spread(study.tables[name])[seen])
@@ -319,7 +327,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 return bool(self.callback is not None and self.callback(iteration))
 
             n_init = int(self.n_init)
-            run = inference.best_of(engine, treated, settings, n_init, rng, notify, journal)
+            run = best_of(engine, treated, settings, n_init, rng, notify, journal)
         return engine, run, treated
 
     def _settings(self, treated: Sequence[Role]) -> Settings:
@@ -350,7 +358,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             others = [i for i in inputs if fitted[names[i]].source != view.source]
             if view.likelihood is None or not others:
                 continue
-            q = inference.read_out(engine, treated, state, m, others, self._settings(treated), rng)
+            q = read_out(engine, treated, state, m, others, self._settings(treated), rng)
             places = [*others, m]
             calibrated = Calibration()
             if view.likelihood.has("log_predictive"):
@@ -359,7 +367,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             found[names[m]] = ReadOut(tuple(names[i] for i in places), q, *calibrated)
         return found
 
-    def _warn_of_ceiling(self, run: inference.Run) -> None:
+    def _warn_of_ceiling(self, run: Run) -> None:
         if run.hit_ceiling:
             cure = "leave it out to have the number found, or raise it"
             if self.n_factors is None:
@@ -369,7 +377,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 f"more. n_factors limits their number: {cure}."
             )
 
-    def _warn_unless_converged(self, run: inference.Run) -> None:
+    def _warn_unless_converged(self, run: Run) -> None:
         if not (run.converged or run.stopped):
             growth = float(np.diff(self.lower_bounds_[-2:]).sum())  # negative with fewer factors
             by = f" (by {growth:.3g} in the last iteration)" if growth > 0 else ""

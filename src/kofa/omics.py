@@ -10,7 +10,8 @@ import numpy as np
 
 from kofa.checks import is_among, shown
 from kofa.errors import DataError
-from kofa.kernels import KernelMap, kernel_name
+from kofa.kernels.kernel_map import KernelMap
+from kofa.kernels.mixture import kernel_name
 
 FACTORS = "X_kofa"  # in .obsm, named as embeddings are
 KEY = "kofa"  # in .varm and .uns

@@ -11,28 +11,26 @@ from typing import Any, get_args
 
 import numpy as np
 
-from kofa.encoding import FittedView
-from kofa.graphs import Graph
-from kofa.inference import Iteration, Run, Settings
-from kofa.kernels import (
-    RBF,
-    Diffusion,
-    Kernel,
-    KernelMap,
-    Laplacian,
-    Linear,
-    Mixture,
-    Polynomial,
-    Precomputed,
-)
-from kofa.landmarks import Choice
-from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, LogNormal, Multinomial, Poisson
+from kofa.data.scaling import Scaling, Unit
+from kofa.inference.posterior import Gamma, Known, ViewPosterior, Weights
+from kofa.inference.regression import ReadOut
+from kofa.inference.role import Role
+from kofa.inference.run import Iteration, Run, Settings
+from kofa.kernels.diffusion import Diffusion
+from kofa.kernels.formulas import RBF, Kernel, Laplacian, Linear, Polynomial, Precomputed
+from kofa.kernels.graphs import Graph
+from kofa.kernels.kernel_map import KernelMap
+from kofa.kernels.landmarks import Choice
+from kofa.kernels.mixture import Mixture
+from kofa.likelihoods.base import Likelihood
+from kofa.likelihoods.bernoulli import Bernoulli
+from kofa.likelihoods.gaussian import Gaussian
+from kofa.likelihoods.log_normal import LogNormal
+from kofa.likelihoods.multinomial import Multinomial
+from kofa.likelihoods.poisson import Poisson
 from kofa.linalg import Groups
-from kofa.posterior import Gamma, Known, ViewPosterior, Weights
-from kofa.regression import ReadOut
-from kofa.scaling import Scaling, Unit
-from kofa.start import Role
-from kofa.vectors import Vectors
+from kofa.preparation.prepare import FittedView
+from kofa.preparation.relevance_vectors import Vectors
 from kofa.views import Binary, Categorical, Count, Noise, Positive, Real
 
 KERNELS = (RBF, Linear, Polynomial, Laplacian, Diffusion, Precomputed, Mixture)

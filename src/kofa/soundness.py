@@ -12,29 +12,27 @@ from typing import Any
 
 import numpy as np
 
+from kofa.data.scaling import Scaling
 from kofa.dtypes import with_pandas
-from kofa.encoding import FittedView
 from kofa.errors import DeclarationError
-from kofa.graphs import Graph
-from kofa.kernels import (
-    Diffusion,
-    Kernel,
-    KernelMap,
-    Mixture,
-    Precomputed,
-    Radial,
-    Weighted,
-    as_kernel,
-    check_features,
-)
-from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, Multinomial, Poisson
+from kofa.inference.posterior import Gamma, Known, State, ViewPosterior, Weights
+from kofa.inference.regression import ReadOut
+from kofa.kernels.declared import as_kernel, check_features
+from kofa.kernels.diffusion import Diffusion
+from kofa.kernels.formulas import Kernel, Precomputed, Radial, Weighted
+from kofa.kernels.graphs import Graph
+from kofa.kernels.kernel_map import KernelMap
+from kofa.kernels.mixture import Mixture
+from kofa.likelihoods.base import Likelihood
+from kofa.likelihoods.bernoulli import Bernoulli
+from kofa.likelihoods.gaussian import Gaussian
+from kofa.likelihoods.multinomial import Multinomial
+from kofa.likelihoods.poisson import Poisson
 from kofa.linalg import Array
 from kofa.members import DamageError, require, shown
-from kofa.posterior import Gamma, Known, State, ViewPosterior, Weights
-from kofa.regression import ReadOut
-from kofa.scaling import Scaling
+from kofa.preparation.prepare import FittedView
+from kofa.preparation.relevance_vectors import Vectors
 from kofa.schema import KERNELS, an, dict_of, tuple_of
-from kofa.vectors import Vectors
 
 _LARGEST_PRECISION = 1e14
 _MOST_CLASSES = 2**16  # each of which becomes an object several times its size

@@ -10,9 +10,14 @@ import numpy as np
 
 from kofa.checks import is_among, is_number, is_whole, nearest, shown
 from kofa.errors import DeclarationError
-from kofa.kernels import is_kernel_name
-from kofa.landmarks import Choice
-from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, LogNormal, Multinomial, Poisson
+from kofa.kernels.landmarks import Choice
+from kofa.kernels.mixture import is_kernel_name
+from kofa.likelihoods.base import Likelihood
+from kofa.likelihoods.bernoulli import Bernoulli
+from kofa.likelihoods.gaussian import Gaussian
+from kofa.likelihoods.log_normal import LogNormal
+from kofa.likelihoods.multinomial import Multinomial
+from kofa.likelihoods.poisson import Poisson
 
 Noise = Literal["auto", "view", "column"]
 Landmarks = Literal["auto", "all"] | int

@@ -15,6 +15,7 @@ from kofa import kernels
 from kofa.cli import UsageError
 from kofa.errors import DeclarationError, FileError
 from kofa.files import Reading, listed, nearest, read_file
+from kofa.kernels.declared import as_kernels
 from kofa.model import FactorModel
 from kofa.views import DISTRIBUTIONS, Binary, Categorical, Count, Positive, Real, View
 
@@ -226,7 +227,7 @@ def declare(name: str, kind: str, options: Mapping[str, Any]) -> View:
     options = dict(options)
     if "kernel" in options:
         options["kernel"] = _kernel(name, options["kernel"])
-        kernels.as_kernels(options["kernel"], name)
+        as_kernels(options["kernel"], name)
     view = KINDS[kind](**options)
     view.check(name)
     return view
@@ -381,7 +382,7 @@ def quick_plan(
         if "kernel" not in [one.name for one in fields(declared[name]) if one.init]:
             raise UsageError(f"--kernel {name}: a view of kind {kind} has no kernel")
         try:
-            kernels.as_kernels(value, name)
+            as_kernels(value, name)
         except DeclarationError as error:
             raise UsageError(f"--kernel {name}: {error}") from None
         declared[name] = replace(declared[name], kernel=value)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from kofa.kernels import RBF
+from kofa.kernels.formulas import RBF
 from kofa.linalg import Array
 from kofa.model import FactorModel
 from kofa.paper.data import paper

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from kofa.kernels import Kernel, Radial
+from kofa.kernels.formulas import Kernel, Radial
 from kofa.linalg import Array, centre
 from kofa.paper.classes import Ints, Split, auc
 

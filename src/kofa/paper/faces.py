@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa.inspection import relevances
-from kofa.kernels import RBF
+from kofa.kernels.formulas import RBF
 from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.classes import SEEN, Split, Way, folds, tell
@@ -19,6 +18,7 @@ from kofa.paper.data import folds_of, load, paper
 from kofa.paper.experiment import Experiment, Picture, Shown, remarks
 from kofa.paper.tables import Table, spread
 from kofa.paper.tasks import Options, Result, Task
+from kofa.results.inspection import relevances
 from kofa.views import Real
 
 ROW = "KSSHIBA, feature relevance"

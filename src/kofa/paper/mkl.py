@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa.kernels import RBF, Kernel, Linear, Polynomial, kernel_name
+from kofa.kernels.formulas import RBF, Kernel, Linear, Polynomial
+from kofa.kernels.mixture import kernel_name
 from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.classes import (

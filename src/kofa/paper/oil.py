@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa.kernels import RBF
+from kofa.kernels.formulas import RBF
 from kofa.linalg import Array
 from kofa.paper import mrd, pictures
 from kofa.paper.classes import SEEN, Split, Way, factor_relevance, folds, tell

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa.kernels import RBF, Kernel, KernelMap, Linear
+from kofa.kernels.formulas import RBF, Kernel, Linear
+from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array
 from kofa.paper import pictures
 from kofa.paper.classes import Way, fit

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from kofa.kernels import RBF, Laplacian
+from kofa.kernels.formulas import RBF, Laplacian
 from kofa.linalg import Array
 from kofa.model import FactorModel
 from kofa.paper.methods import Found, Method, Settings, errors_of, published_tol

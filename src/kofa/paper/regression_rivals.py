@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 from sklearn.neural_network import MLPRegressor
 from sklearn.svm import SVR
 
-from kofa.kernels import RBF
+from kofa.kernels.formulas import RBF
 from kofa.linalg import Array
 from kofa.paper import mrd
 from kofa.paper.methods import (

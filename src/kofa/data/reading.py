@@ -1,0 +1,328 @@
+"""From the tables of users to arrays of numbers."""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from kofa.checks import shown
+from kofa.data.tables import Table, column_label
+from kofa.errors import DataError
+from kofa.linalg import Array
+
+
+def read_table(name: str, data: Any, labels: bool = False) -> Table:
+    """Read an array, list, Series or DataFrame; the caller's data are not changed.
+
+    With `labels` the single column may hold anything; its values become numbers of `classes`.
+    """
+    if hasattr(data, "toarray"):
+        raise DataError(f"View {name!r}: sparse matrices are not supported; pass .toarray().")
+    if _is_polars(data):
+        table, columns = _open_polars(name, data, labels)
+    elif hasattr(data, "iloc"):
+        table, columns = _open_pandas(name, data, labels)
+    else:
+        table, columns = _open_array(name, data, labels)
+    if labels:
+        return _label_table(table, columns)
+    if not table.values.shape[1]:
+        table = replace(table, values=_floats(name, columns, table.columns))
+    _check_finite(table)
+    return table
+
+
+def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
+    raw = _as_array(name, data, labels)
+    if raw.ndim == 0:
+        raise DataError(
+            f"View {name!r}: expected a table such as an array, a list of rows or a DataFrame "
+            f"but got {shown(data)}."
+        )
+    if raw.ndim == 1:
+        raw = raw[:, None]
+    if raw.ndim != 2:
+        raise DataError(f"View {name!r}: expected a table (2-D) but got {raw.ndim}-D data.")
+    table = Table(name, np.empty((len(raw), 0)), dtypes=(_dtype(raw.ravel()),))
+    if _is_numeric(raw.dtype) and not labels:
+        return replace(table, values=raw.astype(float, order="C")), []
+    return table, list(raw.T)
+
+
+def _open_pandas(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
+    frame = data.to_frame() if data.ndim == 1 else data
+    _check_named(name, frame.index)
+    _check_unique(name, "sample", frame.index)
+    _check_unique(name, "column", frame.columns)
+    table = Table(name, np.empty((len(frame), 0)), frame.index, tuple(frame.columns))
+    if all(map(_is_numeric, frame.dtypes)) and not labels:
+        # In memory as an array would be, for the same sums to the last digit.
+        values = np.array(frame.to_numpy(dtype=float), order="C")
+        return replace(table, values=values, dtypes=tuple(frame.dtypes)), []
+    columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
+    return replace(table, dtypes=tuple(_dtype(column) for column in columns)), columns
+
+
+def _is_numeric(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "fiub"
+
+
+def _is_polars(data: Any) -> bool:
+    polars = sys.modules.get("polars")  # who passes its tables has loaded it
+    return polars is not None and isinstance(
+        data, polars.DataFrame | polars.Series | polars.LazyFrame
+    )
+
+
+def _open_polars(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
+    import polars as pl
+
+    if isinstance(data, pl.LazyFrame):
+        raise DataError(
+            f"View {name!r}: expected a DataFrame but got a LazyFrame; pass .collect()."
+        )
+    frame = data.to_frame() if isinstance(data, pl.Series) else data
+    series = frame.get_columns()
+    columns = [_objects(s.to_list()) if labels else _polars_numbers(s) for s in series]
+    dtypes = tuple(_numpy_dtype(s.dtype) for s in series)
+    none = np.empty((len(frame), 0))
+    return Table(name, none, None, tuple(frame.columns), dtypes, tuple(frame.dtypes)), columns
+
+
+def _polars_numbers(series: Any) -> Any:
+    """Floats, null as NaN; objects where the column holds something else than numbers."""
+    import polars as pl
+
+    if series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
+        return series.cast(pl.Float64).to_numpy()
+    return _objects(series.to_list())
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The NumPy dtype that comes nearest to one of polars."""
+    import polars as pl
+
+    if dtype.is_integer():
+        return np.dtype(np.int64)
+    if dtype == pl.Boolean:
+        return np.dtype(bool)
+    return np.dtype(float if dtype.is_numeric() else object)
+
+
+def _dtype(column: Any) -> Any:
+    if column.dtype != object:
+        return column.dtype
+    kinds = {type(value) for value in column.tolist() if not _is_missing(value)}
+    return kinds.pop() if kinds in ({bool}, {int}) else column.dtype
+
+
+def _label_table(table: Table, columns: Sequence[Any]) -> Table:
+    """One column of labels as codes and classes, sorted where they can be."""
+    if len(columns) != 1:
+        raise DataError(
+            f"View {table.name!r}: expected one column of labels but got {len(columns)}; declare "
+            f"0/1 columns as kofa.Binary(), or each column as a view of its own."
+        )
+    dates = columns[0].dtype.kind in "mM"  # of which tolist may make numbers
+    labels = list(columns[0]) if dates else columns[0].tolist()
+    try:
+        seen = {label: None for label in labels if not _is_missing(label)}  # keeps the order
+    except TypeError:
+        raise DataError(f"View {table.name!r}: expected labels such as words or numbers.") from None
+    declared = _declared_classes(columns[0].dtype if table.schema is None else table.schema[0])
+    known = _sorted_if_possible(list(seen)) if declared is None else declared
+    classes = [label for label in known if label in seen]
+    code = {label: float(i) for i, label in enumerate(classes)}
+    values = [np.nan if _is_missing(label) else code[label] for label in labels]
+    return replace(
+        table,
+        values=np.array(values, dtype=float)[:, None],
+        classes=_label_array(classes, words=columns[0].dtype.kind == "U"),
+    )
+
+
+def _declared_classes(dtype: Any) -> list[Any] | None:
+    """The classes of a pandas category or a polars Enum, in their order."""
+    # A polars Categorical has the categories of the whole program, as they came.
+    enumerates = type(dtype).__name__ in ("CategoricalDtype", "Enum")
+    return list(dtype.categories) if enumerates else None
+
+
+def _sorted_if_possible(labels: list[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        return labels
+
+
+def _label_array(classes: Sequence[Any], words: bool) -> Any:
+    """The classes in the plainest dtype that keeps them as they are."""
+    kinds = {type(label) for label in classes}
+    if words or (len(kinds) == 1 and issubclass(next(iter(kinds)), int | float)):
+        return np.array(classes)
+    return _objects(classes)
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    """A one-dimensional array of Python objects, whatever they are."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
+def _as_array(name: str, data: Any, labels: bool) -> Any:
+    if isinstance(data, np.ma.MaskedArray):
+        plain = _is_numeric(data.dtype) and not labels
+        return np.ma.filled(data.astype(float if plain else object), np.nan)
+    try:
+        # A list of labels and None, or of words and numbers, must not become words.
+        return np.asarray(data, dtype=object) if _is_list(data) and labels else np.asarray(data)
+    except ValueError:
+        raise DataError(f"View {name!r}: expected a table but its rows differ in length.") from None
+
+
+def _is_list(data: Any) -> bool:
+    return isinstance(data, list | tuple)
+
+
+def _check_named(name: str, index: Any) -> None:
+    """A sample without a name would be matched with another without one."""
+    nameless = np.asarray(index.to_frame().isna().any(axis=1))
+    if nameless.any():
+        raise DataError(
+            f"View {name!r}: expected a name for every sample but number "
+            f"{int(np.argmax(nameless))} (from 0) has none; name it, or drop it."
+        )
+
+
+def _check_unique(name: str, what: str, index: Any) -> None:
+    if not index.is_unique:
+        twice = index[index.duplicated()][0]
+        raise DataError(
+            f"View {name!r}: expected unique {what} names but {twice!r} occurs more than once; "
+            f"rename or drop the duplicates."
+        )
+
+
+def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None) -> Array:
+    """Columns of any dtype side by side as floats, missing as NaN."""
+    if not columns:
+        raise DataError(f"View {name!r}: expected at least one column but got none.")
+    read = []
+    for j, column in enumerate(columns):
+        bad = _first_other_than_numbers(column)
+        if bad is not None:
+            raise DataError(
+                f"View {name!r}, {column_label(names, j)}: expected real numbers "
+                f"but got {shown(bad)}; {_cure(column, bad, names and names[j])}."
+            )
+        if _is_numeric(column.dtype):
+            read.append(np.asarray(column, dtype=float))
+        elif hasattr(column, "to_numpy") and column.dtype != object:
+            read.append(column.to_numpy(dtype=float, na_value=np.nan))
+        else:
+            read.append(np.array([np.nan if _is_missing(v) else v for v in column], dtype=float))
+    return np.column_stack(read)
+
+
+def _first_other_than_numbers(column: Any) -> Any:
+    """The first value that is neither a real number nor missing, if there is one."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "fiub":
+        return None
+    bad = next((v for v in column if not (_is_missing(v) or _is_number(v))), None)
+    return bad.item() if isinstance(bad, np.generic) else bad
+
+
+def _cure(column: Any, bad: Any, name: Hashable) -> str:
+    """What to do about a column with something in it that is no number."""
+    if isinstance(bad, numbers.Real | Decimal):
+        return "replace it, or mark it as missing with NaN"
+    values = [v for v in column if not _is_missing(v)]
+    words = len(values) > 2 and all(isinstance(v, str) for v in values)
+    if words and len(set(values)) == len(values):  # as after reset_index, or of a file
+        index = f".set_index({name!r})" if name is not None else "the index of a DataFrame"
+        return f"all its values differ, as names of samples do: make it the index by {index}"
+    return "encode or drop the column, or declare labels as kofa.Categorical()"
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # an array, or a signalling NaN of Decimal
+        return False
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a real number that a float can be made of, if need be an infinite one."""
+    if not isinstance(value, numbers.Real | Decimal | np.bool_):
+        return False
+    try:
+        float(value)
+    except (ValueError, OverflowError):  # a signalling NaN; an integer beyond all floats
+        return False
+    return True
+
+
+def _check_finite(table: Table) -> None:
+    infinite = np.isinf(table.values).any(axis=0)
+    if infinite.any():
+        raise DataError(
+            f"View {table.name!r}, {table.label(int(np.argmax(infinite)))}: expected finite "
+            f"numbers but got infinity; replace it, or mark it as missing with NaN."
+        )
+
+
+def check_observed(table: Table, each_column: bool = True) -> None:
+    """Raise unless the view, and each of its columns, has an observed value."""
+    observed = ~np.isnan(table.values)
+    if not observed.any():
+        raise DataError(f"View {table.name!r} has no observed value; leave the view out.")
+    empty = ~observed.any(axis=0)
+    if each_column and empty.any():
+        raise DataError(
+            f"View {table.name!r}, {table.label(int(np.argmax(empty)))}: all values are missing; "
+            f"drop the column."
+        )
+
+
+def read_data(
+    data: Any, views: Mapping[str, Any], labels: Collection[str] = ()
+) -> dict[str, Table]:
+    """Check the mapping itself, then read each of its tables; `labels` are views of labels."""
+    if not isinstance(data, Mapping):
+        raise DataError(
+            f"Expected a dict of view name → table but got {type(data).__name__}; "
+            f"wrap a single table as {{'{next(iter(views), 'x')}': table}}."
+        )
+    if all(table is None for table in data.values()):
+        raise DataError("Expected at least one view but got an empty dict.")
+    unknown = [name for name in data if name not in views]
+    if unknown:
+        raise DataError(
+            f"Unknown view {unknown[0]!r}; this model has {', '.join(map(repr, views))}."
+        )
+    return {
+        name: read_table(name, table, name in labels)
+        for name, table in data.items()
+        if table is not None
+    }
+
+
+def check_given(data: Any) -> None:
+    """Raise for a view of a fit that is None: nobody can tell whether it was forgotten."""
+    for name, table in data.items() if isinstance(data, Mapping) else ():
+        if table is None:
+            raise DataError(
+                f"View {name!r}: expected a table but got None; pass its data, or leave the view "
+                f"out of the data and of the declared views."
+            )

@@ -1,0 +1,69 @@
+"""A table as kofa sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kofa.linalg import Array, IntArray
+
+_SHOWN = 3  # samples that a message names
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The data of one view as floats, with the names that came with them."""
+
+    name: str
+    values: Array  # (n, D), NaN where missing; never the caller's own memory once changed
+    samples: Any = None  # pandas Index, or None for samples known by position
+    columns: tuple[Hashable, ...] | None = None
+    dtypes: tuple[Any, ...] = ()  # of the caller's columns, one for all of an array; a Python
+    # type where objects are all of it; for polars what NumPy would have
+    schema: tuple[Any, ...] | None = None  # of the caller's columns where they are of polars
+    classes: Any = None  # labels that the values 0, 1, … stand for, as an array
+
+    def label(self, column: int) -> str:
+        """How to call a column in a message."""
+        return column_label(self.columns, column)
+
+    def row_labels(self, rows: IntArray) -> str:
+        """How to call some rows in a message."""
+        names = [int(row) if self.samples is None else self.samples[row] for row in rows[:_SHOWN]]
+        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        return f"sample{'s' * (len(rows) > 1)} {', '.join(map(repr, names))}{more}"
+
+
+def column_label(columns: Sequence[Hashable] | None, column: int) -> str:
+    """The name of a column, or its position."""
+    return f"column {columns[column]!r}" if columns is not None else f"column {column}"
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The samples of a set of tables, and where each row of each table belongs."""
+
+    n: int
+    names: Any  # pandas Index, or None
+    position: dict[str, IntArray]  # of each row of each table among the samples
+    polars: bool = False  # whether results are tables of polars: some came in, and none of pandas
+
+    def spread(self, table: Table) -> Array:
+        """The table's values for all samples (n, D), NaN where it lacks one."""
+        values = np.full((self.n, table.values.shape[1]), np.nan)
+        values[self.position[table.name]] = table.values
+        return values
+
+
+def import_pandas() -> Any:
+    """The module, or how to get it."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            "Tables need pandas: install it with pip install 'kofa[pandas]'."
+        ) from error
+    return pd

@@ -1,0 +1,1 @@
+"""Where blocks of rows live, and how the local step visits them."""

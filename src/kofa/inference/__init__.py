@@ -1,0 +1,1 @@
+"""Coordinate ascent on the lower bound. Arrays only: no tables, no names of kinds."""

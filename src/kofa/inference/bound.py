@@ -1,0 +1,80 @@
+"""The evidence lower bound as a sum of named terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kofa.inference.global_step import expected_residual
+from kofa.inference.posterior import State, ViewPosterior, Weights
+from kofa.inference.statistics import Statistics, ViewStatistics
+from kofa.linalg import LOG_2PI
+
+
+def kl_z(stats: Statistics) -> float:
+    """Σ_n KL(q(z_n) ‖ N(0, I)) = ½ (tr Σ⟨z zᵀ⟩ − N K − Σ log |Σ_n|)."""
+    n_factors = len(stats.z_sum)
+    return 0.5 * (float(np.trace(stats.S)) - stats.n_samples * n_factors - stats.logdet)
+
+
+def likelihood(view: ViewPosterior, s: ViewStatistics) -> float:
+    """Σ E log N(y | w·z + b, 1/τ) over the observed entries.
+
+    For pseudo-observations, plus what the likelihood exceeds this by where its bound touches.
+    """
+    log_tau = np.broadcast_to(view.tau.mean_log, s.n_column.shape)
+    gain = 0.5 * s.n_column @ (log_tau - LOG_2PI)
+    residual = expected_residual(view.weights, s, view.rho)
+    return float(s.excess + gain - 0.5 * view.precision @ residual)
+
+
+def entropy_bias(q: Weights) -> float:
+    """Entropy of q(b | w): what is left of the bias under its flat prior."""
+    return float(0.5 * (np.log(q.bias_variance) + LOG_2PI + 1.0).sum())
+
+
+def kl_w(view: ViewPosterior) -> float:
+    """Σ_d E KL(q(w_d) ‖ N(0, (γ_d A)^-1)) under q(α) q(γ)."""
+    q = view.weights
+    n_columns, n_factors = q.mean.shape
+    prior_square = view.column_precision @ q.square @ view.alpha.mean
+    prior_logdet = n_columns * view.alpha.mean_log.sum()
+    if view.gamma is not None:
+        prior_logdet += n_factors * view.gamma.mean_log.sum()
+    return float(0.5 * (prior_square - n_columns * n_factors - prior_logdet - q.logdet))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The terms whose sum is the bound: one of z, and those of each view, in order."""
+
+    of_z: float
+    of_views: tuple[dict[str, float], ...]
+
+    @property
+    def total(self) -> float:
+        return sum([self.of_z, *(value for terms in self.of_views for value in terms.values())])
+
+    def named(self, names: Sequence[str]) -> dict[str, float]:
+        """As users see them: "kl_z", and such as "likelihood[x]" of view x."""
+        by_view = zip(names, self.of_views, strict=True)
+        of_views = {f"{term}[{n}]": value for n, terms in by_view for term, value in terms.items()}
+        return {"kl_z": self.of_z} | of_views
+
+
+def elbo(state: State, stats: Statistics, views: Sequence[ViewStatistics]) -> Bound:
+    """The bound, term by term."""
+    return Bound(-kl_z(stats), tuple(_of_view(v, s) for v, s in zip(state, views, strict=True)))
+
+
+def _of_view(view: ViewPosterior, s: ViewStatistics) -> dict[str, float]:
+    terms = {
+        "likelihood": likelihood(view, s),
+        "entropy_bias": entropy_bias(view.weights),
+        "kl_w": -kl_w(view),
+        "kl_alpha": -view.alpha.kl(view.alpha_prior),
+        "kl_tau": -view.tau.kl(view.tau_prior),
+    }
+    return terms if view.gamma is None else terms | {"kl_gamma": -view.gamma.kl(view.gamma_prior)}

@@ -1,0 +1,33 @@
+"""What inference needs of the place where the rows live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from kofa.inference.observations import Rows
+from kofa.inference.posterior import State, Weights
+from kofa.inference.statistics import Statistics, Touch
+from kofa.linalg import Array, BoolArray, IntArray
+
+
+class Engine(Protocol):
+    """What the loop needs of the place where the rows live."""
+
+    rows: Rows
+    Z: Array
+
+    def sweep(self, state: State) -> Statistics: ...
+    def revisit(self, m: int, w: Weights) -> Touch: ...
+    def sag(self, m: int, w: Weights, steps: Array) -> float: ...
+    def keep(self, factors: IntArray) -> None: ...
+    def rotate(self, R: Array, shift: Array) -> None: ...
+    def summarise(self, Z: Array) -> Statistics: ...
+    def principal_directions(
+        self, k: int, rng: np.random.Generator, above_noise: bool = False
+    ) -> Array: ...
+    def residual_direction(self, state: State, rng: np.random.Generator) -> Array: ...
+    def settle(self, state: State) -> tuple[Array, Array]: ...
+    def part(self, views: Sequence[int], rows: BoolArray | None = None) -> Engine: ...

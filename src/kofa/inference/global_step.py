@@ -1,0 +1,139 @@
+"""Weights, precisions and noise of each view, from the statistics alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
+from kofa.inference.statistics import ViewStatistics
+from kofa.linalg import Array, Groups, quadratic_diagonals
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """(γ_d A + τ_d S_g)^-1 = B_g diag(scales_d) B_gᵀ of every column d, g its group."""
+
+    basis: Array  # (G, K, L)
+    scales: Array  # (D, L)
+    columns: Groups
+
+    @classmethod
+    def of(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
+        if columns.alone and columns.size > 1:
+            try:
+                return cls._each(S, columns, alpha, gamma, tau)
+            except np.linalg.LinAlgError:  # fewer rows than factors and hardly any noise
+                pass
+        # A^-1/2 S A^-1/2 = U Λ Uᵀ  ⇒  B = A^-1/2 U, scales_d = 1 / (γ_d + τ_d λ)
+        root = 1.0 / np.sqrt(alpha)
+        eigenvalues, U = np.linalg.eigh(root[:, None] * S * root)
+        eigenvalues = np.maximum(eigenvalues, 0.0)[columns.label]
+        scales = 1.0 / (gamma[:, None] + tau[:, None] * eigenvalues)
+        return cls(root[:, None] * U, scales, columns)
+
+    @classmethod
+    def _each(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
+        # Where no two columns share S, (γ_d A + τ_d S_d)^-1 = L^-T L^-1 is cheaper.
+        precision = tau[:, None, None] * S
+        k = np.arange(len(alpha))
+        precision[:, k, k] += gamma[:, None] * alpha
+        inverse = np.linalg.inv(np.linalg.cholesky(precision))
+        return cls(inverse.swapaxes(-1, -2), np.ones((len(gamma), len(alpha))), columns)
+
+    def solve(self, r: Array) -> Array:
+        """(γ_d A + τ_d S_g)^-1 r_d of every column: (D, K)."""
+        along = self.columns.matmul(r, self.basis) * self.scales
+        return self.columns.matmul(along, self.basis.swapaxes(-1, -2))
+
+
+def metric(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array, rho: float) -> Spectrum:
+    """The metric in which coordinate ascent moves ⟨w_d⟩: γ_d A + τ_d (M + ρ (S − M))."""
+    return Spectrum.of(s.M + rho * (s.S - s.M), s.columns, alpha, gamma, tau)
+
+
+def update_weights(
+    s: ViewStatistics, alpha: Array, gamma: Array, tau: Array, rho: float = 1.0
+) -> Weights:
+    """q(w_d, b_d) of all columns, the flat bias integrated jointly with the weights."""
+    # Σ_wd = (γ_d A + τ_d S_c)^-1
+    covariance = Spectrum.of(s.S, s.columns, alpha, gamma, tau)
+    # ⟨w_d⟩ = τ_d Σ_wd r_c,d where ρ = 1
+    step = covariance if rho == 1.0 else metric(s, alpha, gamma, tau, rho)
+    return Weights(
+        step.solve(tau[:, None] * s.R),
+        covariance.basis,
+        covariance.scales,
+        s.columns,
+        s.y_mean,
+        s.z_mean,
+        1.0 / (s.n_column * tau),
+    )
+
+
+def misfit(q: Weights, s: ViewStatistics) -> Array:
+    """Σ_n (y_nd − ⟨w_d⟩·⟨z_n⟩ − ⟨b_d⟩)² of every column: (D,)."""
+    return np.asarray(s.y_square + ((q.columns.matmul(q.mean, s.M) - 2.0 * s.R) * q.mean).sum(1))
+
+
+def blur(q: Weights, s: ViewStatistics) -> Array:
+    """Σ_n var(⟨w_d⟩·z_n) of every column, what the uncertainty of the samples adds: (D,)."""
+    return np.asarray((q.columns.matmul(q.mean, s.S - s.M) * q.mean).sum(1))
+
+
+def expected_residual(q: Weights, s: ViewStatistics, rho: float = 1.0) -> Array:
+    """Σ_n E(y_nd − w_d·z_n − b_d)² of every column, from the statistics alone: (D,).
+
+    With ρ the samples' variances count less: a log-likelihood bends less than its bound.
+    """
+    of_w = (quadratic_diagonals(q.basis, s.S)[q.columns.label] * q.scales).sum(1)
+    residual = misfit(q, s) + rho * blur(q, s) + of_w
+    return np.asarray(np.maximum(residual, 0.0) + s.n_column * q.bias_variance)
+
+
+def update_tau(view: ViewPosterior, q: Weights, s: ViewStatistics) -> Precision:
+    """a = a0 + n/2, b = b0 + ½ E‖y − Wz − b‖², summed over the columns that share τ."""
+    if isinstance(view.tau, Known) or isinstance(view.tau_prior, Known):
+        return view.tau
+    n, residual = s.n_column, expected_residual(q, s)
+    if view.tau.rate.size == 1:
+        n, residual = n.sum(keepdims=True), residual.sum(keepdims=True)
+    prior = view.tau_prior
+    return Gamma(prior.shape + 0.5 * n, prior.rate + 0.5 * residual)
+
+
+def update_alpha(prior: Precision, q: Weights, gamma: Array) -> Precision:
+    """a = a0 + D/2, b = b0 + ½ Σ_d ⟨γ_d⟩⟨w_dk²⟩."""
+    if isinstance(prior, Known):
+        return prior
+    return Gamma(prior.shape + 0.5 * len(gamma), prior.rate + 0.5 * gamma @ q.square)
+
+
+def update_gamma(prior: Gamma, q: Weights, alpha: Array) -> Gamma:
+    """a = a0 + K/2, b = b0 + ½ Σ_k ⟨α_k⟩⟨w_dk²⟩."""
+    return Gamma(prior.shape + 0.5 * len(alpha), prior.rate + 0.5 * q.square @ alpha)
+
+
+def update_alpha_prior(view: ViewPosterior) -> Precision:
+    """The scale c of a spectral prior Gamma(ν/2, ν energy_k / 2c): c = mean of ⟨α_k⟩ energy_k."""
+    if view.energy is None or isinstance(view.alpha_prior, Known):
+        return view.alpha_prior
+    c = float(np.mean(view.alpha.mean * view.energy))
+    shape = view.alpha_prior.shape
+    return Gamma(shape, shape * view.energy / c)
+
+
+def update_view(view: ViewPosterior, s: ViewStatistics) -> ViewPosterior:
+    """One sweep over the global factors of a view."""
+    q = update_weights(s, view.alpha.mean, view.column_precision, view.precision, view.rho)
+    tau = update_tau(view, q, s)
+    alpha = update_alpha(view.alpha_prior, q, view.column_precision)
+    gamma = None if view.gamma is None else update_gamma(view.gamma_prior, q, alpha.mean)
+    updated = replace(view, weights=q, tau=tau, alpha=alpha, gamma=gamma)
+    return replace(updated, alpha_prior=update_alpha_prior(updated))
+
+
+def global_step(state: State, stats: tuple[ViewStatistics, ...]) -> State:
+    """Every view's global factors from its centred statistics."""
+    return tuple(update_view(view, s) for view, s in zip(state, stats, strict=True))

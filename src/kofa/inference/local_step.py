@@ -1,0 +1,189 @@
+"""q(z) of every sample, given the global factors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kofa.inference.observations import Rows
+from kofa.inference.posterior import State, ViewPosterior, Weights
+from kofa.linalg import (
+    Array,
+    BoolArray,
+    Groups,
+    IntArray,
+    by_rows,
+    inverse_and_logdet,
+    pack,
+    unpack,
+)
+
+Matmul = Callable[[Array, Array], Array]
+
+
+AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the global factors say to every sample, ready for the local step.
+
+    A sample's mean times I + Σ_g metric_g, over its observed column groups g, is
+    Σ_m y_n loadings_m + Σ_g offset_g; its precision is I + Σ_g precision_g. The two differ by the
+    views that are not Gaussian (`ViewPosterior.rho`): there the metric is the bound's.
+    """
+
+    loadings: tuple[Array, ...]  # per view (D, K): τ_d ⟨w_d⟩
+    sums: Array  # (G, ·): metric, offset and, where it is not the metric, precision side by side
+
+    @property
+    def n_factors(self) -> int:
+        return int(self.loadings[0].shape[1])
+
+    @property
+    def metric(self) -> Array:
+        """Σ_{d in g} G_d, G_d = τ_d ⟨w_d w_dᵀ⟩, packed: (G, K(K+1)/2)."""
+        return self.sums[:, : self.n_factors * (self.n_factors + 1) // 2]
+
+    @property
+    def offset(self) -> Array:
+        """Σ_{d in g} G_d z̄_d − τ_d ȳ_d ⟨w_d⟩: (G, K)."""
+        start = self.metric.shape[1]
+        return self.sums[:, start : start + self.n_factors]
+
+    @property
+    def precision(self) -> Array | None:
+        """Σ_{d in g} τ_d (ρ ⟨w_d⟩⟨w_d⟩ᵀ + Σ_wd), packed; None where it is the metric."""
+        start = self.metric.shape[1] + self.n_factors
+        return self.sums[:, start:] if self.sums.shape[1] > start else None
+
+
+def evidence(state: State, columns: tuple[Groups, ...]) -> Evidence:
+    """Collect τ_d⟨w_d⟩, G_d and the bias for the column groups of some rows."""
+    tight = bound_is_tight(state)
+    parts = zip(state, columns, strict=True)
+    sums = [_sums(view, groups, tight) for view, groups in parts]
+    return Evidence(_loadings(state), np.concatenate(sums))
+
+
+def evidence_by_pattern(state: State, rows: Rows, aside: bool = False) -> Evidence:
+    """The same, summed up for each pattern of some rows, whose other rows change no digit of it.
+
+    `aside`: of views with pseudo-observations only what the covariances of their weights say.
+    """
+    tight, total = bound_is_tight(state), np.zeros(1)
+    for view, data, groups in zip(state, rows.views, rows.groups, strict=True):
+        observed = rows.patterns[:, groups][:, data.columns.label]
+        total = total + _sums_by_pattern(view, observed, tight, aside and data.augmented)
+    return Evidence(_loadings(state), total)
+
+
+def _sums_by_pattern(view: ViewPosterior, observed: BoolArray, tight: bool, bare: bool) -> Array:
+    """The sums over the columns (P, D) that each pattern has; those of all columns are simpler."""
+    n, k = view.weights.mean.shape
+    whole = _sums(view, Groups.one(n), tight, bare)
+    total = np.where(observed.all(axis=1, keepdims=True), whole, 0.0)
+    holed = observed.any(axis=1) & ~observed.all(axis=1)
+    if holed.any():
+        for some in np.array_split(np.arange(n), 1 + n * k**2 // AT_ONCE):
+            each = _sums(view.take(some), Groups(np.arange(len(some)), len(some)), tight, bare)
+            total[holed] += by_rows(observed[np.ix_(holed, some)].astype(float), each)
+    return total
+
+
+def bound_is_tight(state: State) -> bool:
+    return all(view.rho == 1.0 for view in state)
+
+
+def _loadings(state: State) -> tuple[Array, ...]:
+    return tuple(view.loading for view in state)
+
+
+def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) -> Array:
+    """`Evidence.sums` of one view; `bare`: as if its weights had a mean of zero."""
+    q, tau = view.weights, view.precision
+    mean = 0.0 * q.mean if bare else q.mean
+    of_mean, of_spread = groups.gram(mean, tau), q.covariances(tau, groups)
+    G = of_mean + of_spread
+    # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
+    shared = q.columns.size == 1
+    pull = G @ q.z_mean[0] if shared else groups.sum(_column_pull(q, mean, tau))
+    offset = pull - groups.sum((tau * q.y_mean)[:, None] * mean)
+    precision = [] if tight else [pack(view.rho * of_mean + of_spread)]
+    return np.concatenate([pack(G), offset, *precision], axis=1)
+
+
+def _column_pull(q: Weights, mean: Array, tau: Array) -> Array:
+    """G_d z̄_d for every column: (D, K)."""
+    z_mean = q.z_mean[q.columns.label]
+    along = q.scales * q.columns.matmul(z_mean, q.basis)
+    covariance = q.columns.matmul(along, q.basis.swapaxes(-1, -2))
+    of_mean = mean * (mean * z_mean).sum(1, keepdims=True)
+    pull: Array = tau[:, None] * (of_mean + covariance)
+    return pull
+
+
+@dataclass(frozen=True, eq=False)
+class Latent:
+    """q(z_n) = N(mean_n, covariance of its pattern)."""
+
+    mean: Array  # (N, K)
+    covariance: Array  # (P, K, K)
+    logdet: Array  # (P,)
+    patterns: Groups
+    # Rows with holes in kernelized views (h,), and by how much their mean would differ for other
+    # values in the holes (h, ·, K), scaled so that their squares add up to a variance.
+    open: tuple[tuple[IntArray, Array], ...] = ()
+
+    def left_open(self, rows: IntArray, differences: Array) -> Latent:
+        """With what the holes of some rows leave open."""
+        return replace(self, open=(*self.open, (rows, differences)))
+
+
+def known(Z: Array, labels: Groups) -> Latent:
+    """q(z) of samples whose factors are known."""
+    n, k = labels.size, Z.shape[1]
+    return Latent(Z, np.zeros((n, k, k)), np.zeros(n), labels)
+
+
+def augment(rows: Rows, state: State, Z: Array) -> Rows:
+    """Let the bounds of non-Gaussian views touch at the current ⟨w_d⟩·z_n + ⟨b_d⟩."""
+    if not rows.augmented:
+        return rows
+    views = [
+        view.at(q.weights.predict(Z)) if view.augmented else view
+        for view, q in zip(rows.views, state, strict=True)
+    ]
+    return replace(rows, views=tuple(views))
+
+
+def local_step(rows: Rows, e: Evidence) -> Latent:
+    """q(z_n) of every row given its pseudo-observations, in closed form."""
+    total = replace(e, sums=rows.patterns.astype(float) @ e.sums)
+    pull = np.zeros((rows.n_samples, e.n_factors))
+    for view, loading in zip(rows.views, e.loadings, strict=True):
+        pull += view.values @ loading
+    return closed_form(rows, total, pull, rows.labels.matmul)
+
+
+def closed_form(rows: Rows, e: Evidence, pull: Array, matmul: Matmul) -> Latent:
+    """q(z_n) given what is known by pattern, and Σ_d τ_d y_nd ⟨w_d⟩ of every row."""
+    unit = np.eye(e.n_factors)
+    # (I + Σ_{d observed} G_d)^-1, once per pattern
+    inverse, logdet = inverse_and_logdet(unit + unpack(e.metric, len(unit)))
+    # m_n = (I + Σ G_d)^-1 Σ_{d observed} [ τ_d (y_nd − ȳ_d) ⟨w_d⟩ + G_d z̄_d ]
+    mean, covariance = matmul(e.offset[rows.labels.label] + pull, inverse), inverse
+    if e.precision is not None:
+        covariance, logdet = inverse_and_logdet(unit + unpack(e.precision, len(unit)))
+    return Latent(mean, covariance, -logdet, rows.labels)
+
+
+def pull_of(rows: Rows, e: Evidence, augmented: bool) -> Array:
+    """Σ_d τ_d y_nd ⟨w_d⟩ over the views that hold pseudo-observations, or over the others."""
+    h = np.zeros((rows.n_samples, e.n_factors))
+    for view, loading in zip(rows.views, e.loadings, strict=True):
+        if view.augmented == augmented:
+            h += by_rows(view.values, loading)
+    return h

@@ -1,0 +1,106 @@
+"""The loop: start, sweeps, rotation, stopping. No equations."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kofa.inference.bound import elbo
+from kofa.inference.engine import Engine
+from kofa.inference.global_step import global_step
+from kofa.inference.order import by_strength
+from kofa.inference.posterior import State
+from kofa.inference.pruning import informative
+from kofa.inference.rotation import rotate
+from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
+from kofa.inference.statistics import ViewStatistics, centred
+from kofa.inference.surrogate import moves, soften
+
+logger = logging.getLogger("kofa")
+
+
+PATIENCE = 4  # quiet iterations in a row that end a fit
+
+
+SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
+
+
+ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
+
+
+def run(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Journal) -> Run:
+    """Coordinate ascent from one state until the bound stands still."""
+    settings = plan.settings
+    now = journal.resume() or Run(state, engine.Z)
+    # A checkpoint does not keep the factors of samples of runs that are over.
+    engine.Z = now.Z if len(now.Z) == engine.rows.n_samples else engine.settle(now.state)[0]
+    if not (now.ended and now.finished(settings)):
+        while not now.finished(settings):
+            now = iterate(engine, plan, now, notify)
+            journal.reached(now)
+        order = by_strength(now.state)
+        engine.keep(order)
+        state = tuple(view.keep(order) for view in now.state)
+        now = replace(now, state=state, Z=engine.Z, ended=True)
+        journal.ended(now)
+    # Not told to the journal: a run that is given more iterations goes on from before.
+    return _with_own_bound(engine, plan, now) if now.history[-1].pruned else now
+
+
+def _with_own_bound(engine: Engine, plan: Plan, now: Run) -> Run:
+    """After a last iteration that pruned: one more sweep, so that the bound is of what is left."""
+    stats = engine.sweep(now.state)
+    views = centred(stats, engine.rows)
+    state = global_step(now.state, views)
+    total, terms = plan.total(elbo(state, stats, views))
+    last = replace(now.history[-1], lower_bound=total, terms=terms)
+    return replace(now, state=state, Z=engine.Z, history=(*now.history[:-1], last))
+
+
+def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
+    """One iteration: the local and the global step, and what is due besides."""
+    n_iter, turn, settings = len(now.history) + 1, now.turn, plan.settings
+    stats = engine.sweep(now.state)
+    views = centred(stats, engine.rows)
+    state = global_step(now.state, views)
+    bound = elbo(state, stats, views)
+    keep = informative(state, stats.n_samples)
+    pruned = len(keep) < len(stats.z_sum)
+    total, terms = plan.total(bound)
+    iteration = Iteration(n_iter, total, terms, len(keep), pruned)
+    stopped = bool(notify(iteration))
+    watched = plan.watched(bound)
+    slow = abs(watched - now.watched) <= settings.tol * stats.n_samples
+    quiet = now.quiet + 1 if slow and not pruned else 0
+    converged = quiet >= PATIENCE
+    if converged and engine.rows.augmented:
+        state, converged = _soften(engine, state, views)
+        quiet = 0
+    if pruned:
+        state = tuple(view.keep(keep) for view in state)
+        engine.keep(keep)
+    over = converged or stopped
+    if settings.rotate and not (pruned or over) and n_iter >= turn:
+        state, change = rotate(state, stats)
+        engine.rotate(*change)
+        turn = ROTATION_PACE * n_iter
+    history = (*now.history, iteration)
+    return Run(state, engine.Z, history, watched, quiet, turn, converged, stopped)
+
+
+def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> tuple[State, bool]:
+    """Let the variances in each view that is not Gaussian count as the likelihood has it.
+
+    Also whether they already did, all but; then the state stays, and with it its bound. Done where
+    the loop stands still: on the way there, weights that are still too large would make every
+    curvature look small.
+    """
+    softened = list(state)
+    for m, data in enumerate(engine.rows.views):
+        if data.likelihood is not None:
+            steps = moves(state[m], views[m], data.likelihood.competing)
+            fall = engine.sag(m, state[m].weights, steps)
+            softened[m] = soften(state[m], views[m], fall)
+    change = max(old.rho - new.rho for old, new in zip(state, softened, strict=True))
+    return (state, True) if change < SOFT_ENOUGH else (tuple(softened), False)

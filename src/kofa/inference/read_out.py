@@ -1,0 +1,81 @@
+"""Views that samples lack, from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kofa.inference.engine import Engine
+from kofa.inference.fit import MOST_READ_OUT, _all_directions, _explain
+from kofa.inference.global_step import global_step
+from kofa.inference.posterior import State
+from kofa.inference.pruning import informative
+from kofa.inference.regression import predicts_better, unexplained
+from kofa.inference.role import Role
+from kofa.inference.run import Plan, Settings
+from kofa.inference.start import prepare, spectral, start
+from kofa.inference.statistics import centred
+from kofa.linalg import Array
+
+READ_OUT_SWEEPS = 5  # of the views from which another is read out
+
+
+def read_out(
+    engine: Engine,
+    roles: Sequence[Role],
+    found: State,
+    m: int,
+    others: Sequence[int],
+    settings: Settings,
+    rng: np.random.Generator,
+) -> State:
+    """How view m of samples that lack it follows from others: as an output of these.
+
+    In samples that have the view a factor may follow it, and in those that lack it something else.
+    Where there are such samples the factors of the others are found anew; a few sweeps are enough.
+    As for outputs, the other views may be without noise.
+    """
+    inner = engine.part(others)
+    seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
+    treated = [replace(roles[i], exact=roles[i].kernelized) for i in others]
+    most = MOST_READ_OUT if settings.free else settings.n_factors
+    outer, target = engine.part([m], seen), replace(roles[m], output=True)
+    alone = unexplained(outer, [target])
+
+    def explained(treated: Sequence[Role], state: State | None) -> tuple[State, Array]:
+        state = _of_few_sweeps(inner, treated, state, most, rng)
+        return _explain(inner, outer, [*treated, target], state, seen, alone, rng)[:2]
+
+    known = tuple(found[i] for i in others)
+    lacking = (seen & ~engine.rows.views[m].observed.any(axis=1)).any()
+    best = explained(treated, None if lacking else known)
+    whole = _all_directions(Plan(treated, settings), inner)
+    if whole is not None:
+        other = explained(whole.roles, None)
+        simple, of_all = ((state[-1:], Z[seen]) for state, Z in (best, other))
+        best = other if predicts_better(outer, simple, of_all, rng) else best
+    return best[0]
+
+
+def _of_few_sweeps(
+    engine: Engine,
+    roles: Sequence[Role],
+    state: State | None,
+    n_factors: int,
+    rng: np.random.Generator,
+) -> State:
+    """Global factors after a few sweeps from a state, or from the spectral one."""
+    if state is None:
+        Z = spectral(engine, n_factors, rng)
+        state = start(engine, prepare(engine, roles, Z), Z)
+    else:
+        engine.Z, _ = engine.settle(state)
+    for _ in range(READ_OUT_SWEEPS):
+        stats = engine.sweep(state)
+        state = global_step(state, centred(stats, engine.rows))
+        keep = informative(state, stats.n_samples)
+        state = tuple(view.keep(keep) for view in state)
+        engine.keep(keep)
+    return state

@@ -1,0 +1,251 @@
+"""Views explained by factors that have not seen them.
+
+The factors of new samples are known from their inputs alone. Weights of outputs are estimated for
+just that use: from the posterior means of z given the inputs, as a regression in which z is known.
+What z leaves open is then part of the outputs' noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from kofa.inference.bound import elbo
+from kofa.inference.global_step import update_view, update_weights
+from kofa.inference.local_step import known
+from kofa.inference.observations import Observations, Rows
+from kofa.inference.posterior import Gamma, Known, State, ViewPosterior, Weights
+from kofa.inference.predictor import linear_predictor
+from kofa.inference.refinement import choose_scale, left_out, refine, sample_rows
+from kofa.inference.role import Role
+from kofa.inference.start import LEAST_ENERGY, OUTPUT_START_NOISE, SPECTRAL_SHAPE, start_view
+from kofa.inference.statistics import Statistics, Touch, ViewStatistics, centred
+from kofa.linalg import Array, Groups, IntArray
+
+_ROUNDS = 12  # of updates of one view, at most
+_GAIN = 1e-5  # nats per sample below which it has converged
+_SCALE_STEPS = 300
+_SCALE_ENOUGH = 1e-4  # relative change of scale and noises that ends the search
+_MOST_LEVERAGE = 1.0 - 1e-6  # of a sample that only rounding keeps from being fitted exactly
+
+
+class Engine(Protocol):
+    """What a regression needs of the place where the rows live."""
+
+    rows: Rows
+
+    def summarise(self, Z: Array) -> Statistics: ...
+    def revisit(self, m: int, w: Weights) -> Touch: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ReadOut:
+    """How a view follows from others, where a sample lacks it."""
+
+    views: tuple[str, ...]  # the others, and the view itself at the end
+    state: State  # of these
+    sharpness: float = 1.0  # this and the next as those of a `FittedView`
+    centre: Array | None = None
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One view, and its terms of the bound."""
+
+    view: ViewPosterior
+    terms: dict[str, float]
+
+    @property
+    def bound(self) -> float:
+        return sum(self.terms.values())
+
+
+def unexplained(engine: Engine, roles: list[Role]) -> list[dict[str, float]]:
+    """The terms of the bound of each view if no factor explained it."""
+    stats = engine.summarise(np.zeros((engine.rows.n_samples, 1)))
+    found = []
+    for m, (role, s) in enumerate(zip(roles, centred(stats, engine.rows), strict=True)):
+        view = start_view(role, s, engine.rows.views[m].likelihood)
+        nothing = Known(np.full(1, 1.0 / LEAST_ENERGY))
+        view = replace(view, alpha=nothing, alpha_prior=nothing)
+        found.append(_converged(view, s, stats).terms)
+    return found
+
+
+def regress(
+    engine: Engine,
+    m: int,
+    role: Role,
+    Z: Array,
+    energy: Array,
+    alone: Mapping[str, float],
+    rng: np.random.Generator,
+) -> Explained:
+    """View m from factors Z that are known, with more trust in those of more `energy` (K,).
+
+    `alone`: its terms if no factor explained it. If their sum is higher, none does. (Not for views
+    that are not Gaussian: their bound is too loose to say so.)
+    """
+    found = _regress(engine, m, role, Z, energy, rng)
+    if engine.rows.views[m].augmented or found.bound >= sum(alone.values()):
+        return found
+    stats = engine.summarise(Z)
+    nothing = Known(np.full(Z.shape[1], 1.0 / LEAST_ENERGY))
+    view = replace(found.view, alpha=nothing, alpha_prior=nothing)
+    return Explained(_converged(view, centred(stats, engine.rows)[m], stats).view, dict(alone))
+
+
+def _regress(
+    engine: Engine, m: int, role: Role, Z: Array, energy: Array, rng: np.random.Generator
+) -> Explained:
+    stats = engine.summarise(Z)
+    s, data = centred(stats, engine.rows)[m], engine.rows.views[m]
+    energy = np.maximum(energy, LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny))
+    view = replace(start_view(role, s, data.likelihood), energy=energy)
+    if not data.augmented:
+        return _converged(_at_best_scale(view, s, energy), s, stats)
+    alpha = choose_scale(view, data, Z, energy, rng)
+    weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
+    view = replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
+    return _refined(engine, m, view, stats)
+
+
+def predicts_better(
+    engine: Engine,
+    simple: tuple[State, Array],
+    other: tuple[State, Array],
+    rng: np.random.Generator,
+) -> bool:
+    """Whether left-out samples of the views are predicted better than by a simpler explanation.
+
+    By more than a standard error. Each explanation is a state of the views and the known Z. (The
+    bound is no help here: it takes what the factors leave of the columns for independent, and
+    where they have much in common it counts the same thing many times.)
+    """
+    gain = variance = 0.0
+    for data, first, second in zip(engine.rows.views, simple[0], other[0], strict=True):
+        rows = sample_rows(data, np.asarray(data.observed.any(axis=1)), rng)
+        gains = left_out_loss(data, first, simple[1], rows)
+        gains = gains - left_out_loss(data, second, other[1], rows)
+        gain += float(gains.mean())
+        variance += float(gains.var()) / len(gains)
+    return bool(gain > np.sqrt(variance))
+
+
+def left_out_loss(data: Observations, view: ViewPosterior, Z: Array, rows: IntArray) -> Array:
+    """How far some rows are from what all others predict, given the known Z (N, K): (n,).
+
+    Squared errors in units of the columns' variances; of views that are not Gaussian, deviances.
+    Without sample n its residual is larger by 1/(1 − h), where h, the leverage, is the variance of
+    w_d·z_n + b_d in units of the noise.
+    """
+    part, z = data.take(rows), Z[rows]
+    if part.augmented:
+        prior = np.outer(view.column_precision, view.alpha.mean)
+        copies = float(data.observed.any(axis=1).sum()) / len(rows)
+        eta = left_out(part, view.weights.predict(z), prior, z, copies)
+        return np.asarray(-2.0 * part.tangent(eta)[0].sum(axis=1))
+    mean, h = _with_leverage(view, z)
+    error = np.where(part.mask, (part.values - mean) / (1.0 - h), 0.0)
+    spread = np.where(part.mask, part.values - view.weights.y_mean, 0.0) ** 2
+    return np.asarray(error**2 @ (len(z) / np.maximum(spread.sum(axis=0), np.finfo(float).tiny)))
+
+
+def variance_of_own_directions(data: Observations, view: ViewPosterior, Z: Array) -> Array:
+    """What new samples add to the variance of each column by directions that no factor sees: (D,).
+
+    Where inputs have no noise, each sample of the fit has a direction of its own in Z. Left out,
+    its variance would be 1/(τ (1 − h)), and the fit says (1 + h)/τ.
+    """
+    _, h = _with_leverage(view, Z)
+    n = np.maximum(data.mask.sum(axis=0), 1)
+    return np.asarray(np.where(data.mask, h**2 / (1.0 - h), 0.0).sum(axis=0) / n / view.precision)
+
+
+def _with_leverage(view: ViewPosterior, Z: Array) -> tuple[Array, Array]:
+    """⟨w_d⟩·z_n + ⟨b_d⟩ for a known Z, and its variance in units of the noise, each (N, D)."""
+    mean, variance = linear_predictor(known(Z, Groups.one(len(Z))), view.weights)
+    return mean, np.minimum(view.precision * variance, _MOST_LEVERAGE)
+
+
+def _terms(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> dict[str, float]:
+    return elbo((view,), stats, (s,)).of_views[0]
+
+
+def _ascend(
+    view: ViewPosterior, step: Callable[[ViewPosterior], Explained], n_samples: float
+) -> Explained:
+    """After as many steps as raise the bound."""
+    last = -np.inf
+    for _ in range(_ROUNDS):
+        found = step(view)
+        if found.bound - last < _GAIN * n_samples:
+            break
+        view, last = found.view, found.bound
+    return found
+
+
+def _converged(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> Explained:
+    """A view whose statistics are known, its factors at their optimum."""
+
+    def step(view: ViewPosterior) -> Explained:
+        view = update_view(view, s)
+        return Explained(view, _terms(view, s, stats))
+
+    return _ascend(view, step, stats.n_samples)
+
+
+def _refined(engine: Engine, m: int, view: ViewPosterior, stats: Statistics) -> Explained:
+    """A view that is not Gaussian, its weights at their optimum."""
+
+    def step(view: ViewPosterior) -> Explained:
+        nonlocal stats  # which depend on where the weights were last
+        weights = refine(view, centred(stats, engine.rows)[m], partial(engine.revisit, m))
+        stats = stats.with_touch(m, engine.revisit(m, weights))
+        s = centred(stats, engine.rows)[m]
+        view = update_view(replace(view, weights=weights), s)
+        return Explained(view, _terms(view, s, stats))
+
+    return _ascend(view, step, stats.n_samples)
+
+
+def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> ViewPosterior:
+    """A spectral prior ⟨α_k⟩ = a / energy_k at the scale a with the highest evidence.
+
+    Coordinate ascent would hardly move it. With fixed ratios one decomposition serves all scales:
+    E^½ S E^½ = U Λ Uᵀ, where MacKay's a = Σ (1 − a var) / Σ v² converges in a few dozen steps.
+    """
+    share = energy / energy.sum()
+    root = np.sqrt(share)
+    eigenvalues, U = np.linalg.eigh(root[:, None] * s.S * root)
+    lam = np.maximum(eigenvalues, 0.0)[s.columns.label]
+    r = s.columns.matmul(s.R * root, U)
+    a, tau = 1.0 / (1.0 - OUTPUT_START_NOISE), view.precision
+    prior = view.tau_prior
+    for _ in range(_SCALE_STEPS):
+        variance = 1.0 / (a + tau[:, None] * lam)
+        v = tau[:, None] * r * variance
+        residual = s.y_square + (lam * (v**2 + variance) - 2.0 * v * r).sum(axis=1) + 1.0 / tau
+        n = s.n_column
+        if view.tau.mean.size == 1:
+            n, residual = n.sum(keepdims=True), residual.sum(keepdims=True)
+        assert isinstance(prior, Gamma)
+        next_tau = np.broadcast_to(
+            (prior.shape + 0.5 * n) / (prior.rate + 0.5 * np.maximum(residual, 0.0)), tau.shape
+        )
+        told = float((1.0 - a * variance).sum())
+        # As if one weight more were known, of the size of the start
+        next_a = (told + 1.0) / (float((v**2).sum()) + 1.0 - OUTPUT_START_NOISE)
+        change = max(abs(np.log(next_a / a)), float(np.abs(np.log(next_tau / tau)).max()))
+        a, tau = next_a, next_tau
+        if change < _SCALE_ENOUGH:
+            break
+    shape = np.array(SPECTRAL_SHAPE)
+    alpha = Gamma(shape, shape * share / a)
+    start = tau[:1] if view.tau.mean.size == 1 else tau
+    noise = Gamma(np.ones_like(start), 1.0 / start)
+    return replace(view, alpha=alpha, alpha_prior=alpha, tau=noise)

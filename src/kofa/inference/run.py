@@ -1,0 +1,134 @@
+"""Where a fit stands: settings, iterations, runs, and who keeps record of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from kofa.inference.bound import Bound
+from kofa.inference.posterior import State
+from kofa.inference.role import Role
+from kofa.linalg import Array
+
+
+@dataclass(frozen=True)
+class Settings:
+    """When to stop, and what happens on the way."""
+
+    n_factors: int
+    max_iter: int = 1000
+    tol: float = 2e-4  # nats per sample and iteration
+    rotate: bool = True
+    free: bool = False  # as many factors as the data support, at most n_factors
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What a callback sees after each iteration."""
+
+    n_iter: int
+    lower_bound: float
+    terms: dict[str, float]
+    n_factors: int
+    # Factors were removed at the end of this iteration: the next bound may be lower. After the
+    # last iteration that is the one that the model keeps in the place of this one.
+    pruned: bool
+    start: int = 0
+
+
+Callback = Callable[[Iteration], object]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is about: the views that tell about z, and the others, which wait."""
+
+    roles: Sequence[Role]
+    settings: Settings
+    waiting: dict[str, float] = field(default_factory=dict)  # terms of the outputs, unexplained
+
+    @property
+    def exact(self) -> bool:
+        """Whether the factors follow all that varies in some view."""
+        return any(role.exact for role in self.roles)
+
+    def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
+        """The bound, and its terms as users see them."""
+        terms = bound.named([role.name for role in self.roles]) | self.waiting
+        return bound.total + sum(self.waiting.values()), terms
+
+    def watched(self, bound: Bound) -> float:
+        """The part of the bound that has to stand still.
+
+        Views that are exact have noise so small that their part grows for hundreds of iterations
+        more, in directions too faint to matter; that of z follows it.
+        """
+        free = [not role.exact for role in self.roles]
+        if all(free):
+            return bound.total
+        watched = (terms for terms, counts in zip(bound.of_views, free, strict=True) if counts)
+        return float(sum(value for terms in watched for value in terms.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Where one start stands after an iteration: all that the next ones depend on."""
+
+    state: State
+    Z: Array
+    history: tuple[Iteration, ...] = ()
+    watched: float = -np.inf  # the part of the bound that has to stand still
+    quiet: int = 0  # iterations in a row in which it did
+    turn: float = 3.0  # the iteration of the next rotation
+    converged: bool = False
+    stopped: bool = False  # by the callback
+    ended: bool = False
+    hit_ceiling: bool = False  # the bound would be higher with more factors than allowed
+
+    @property
+    def lower_bound(self) -> float:
+        return self.history[-1].lower_bound
+
+    @property
+    def path(self) -> tuple[Array, dict[str, Array]]:
+        """The bound after each iteration, and its terms."""
+        bounds = np.array([i.lower_bound for i in self.history])
+        names = self.history[0].terms
+        return bounds, {name: np.array([i.terms[name] for i in self.history]) for name in names}
+
+    @property
+    def n_factors(self) -> int:
+        return int(self.state[0].weights.mean.shape[1])
+
+    def finished(self, settings: Settings) -> bool:
+        return self.converged or self.stopped or len(self.history) >= settings.max_iter
+
+
+class Journal:
+    """Who is told where a fit stands, one run after the other. This one forgets."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The fit is over, or broken off."""
+
+    def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:  # noqa: ARG002
+        """What the preparation of the fit gives, or gave."""
+        return prepare()
+
+    def begin(self) -> None:
+        """The runs from here on are those of the next start."""
+
+    def resume(self) -> Run | None:
+        """Where the run that begins now stood when the fit was broken off, if it had begun."""
+        return None
+
+    def reached(self, run: Run) -> None:
+        """The run got here."""
+
+    def ended(self, run: Run) -> None:
+        """The run is over."""

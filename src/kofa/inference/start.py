@@ -1,0 +1,116 @@
+"""Where a fit starts: spectral factors, priors, and the first global factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kofa.inference.engine import Engine
+from kofa.inference.global_step import expected_residual, global_step, update_alpha, update_weights
+from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior
+from kofa.inference.role import Role
+from kofa.inference.statistics import ViewStatistics, centred
+from kofa.likelihoods.base import Likelihood
+from kofa.linalg import Array, solve_positive
+
+SPECTRAL_SHAPE = 50.0  # ν/2 of an output's spectral prior
+LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
+PRIOR = 1e-6  # a0 = b0 of the broad Gamma priors; the data are on unit scale
+
+
+NOISE_FLOOR = 1e-6  # prior belief: no column is known better than to 1e-3 of its spread
+
+
+GRAM_JITTER = 1e-8  # of the mean variance of landmarks, so that duplicates do no harm
+
+
+PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
+
+
+OUTPUT_START_NOISE = 0.5
+
+
+# A kernel is computed, not measured: where it feeds outputs (`Role.exact`) its only noise is what
+# the factors leave out at the start, or the least with which the bound still has eight digits. A
+# prior worth HELD times the data holds it there.
+HELD = 1e3
+
+
+HELD_FLOOR = 3e-8
+
+
+def start_view(role: Role, s: ViewStatistics, likelihood: Likelihood | None) -> ViewPosterior:
+    """q of one view given Z: all but least squares, with the noise that this leaves."""
+    n_columns, k = s.R.shape
+    ones = np.ones(n_columns)
+    ridge = 1e-10 * float(s.n.max()) / HELD_FLOOR  # of a Z on unit scale, where rows are few
+    q = update_weights(s, np.full(k, ridge), ones, ones / HELD_FLOOR)
+    n, residual, total = s.n_column, expected_residual(q, s), s.y_square
+    if not role.noise_per_column:
+        n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
+    least = OUTPUT_START_NOISE if role.output else PRIMAL_START_NOISE
+    if role.kernelized or role.exact:
+        least = 0.0
+    # Of a handful of columns more is rounding.
+    least_held = HELD_FLOOR * max(1.0, 10.0 / n_columns)
+    floor = (least_held if role.exact else NOISE_FLOOR) * np.maximum(n, total)
+    noise = np.maximum(residual, least * total) + floor
+    tau_prior: Precision = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * floor)
+    if role.exact:
+        tau_prior = Gamma(HELD * n, HELD * noise)
+    tau: Precision = Gamma(0.5 * n, 0.5 * noise)
+    if likelihood is not None and likelihood.curvature is not None:
+        tau = tau_prior = Known(likelihood.curvature)
+    alpha_prior = Gamma(np.array(PRIOR), np.full(k, PRIOR))
+    return ViewPosterior(
+        weights=q,
+        alpha=update_alpha(alpha_prior, q, ones),
+        gamma=Gamma(ones, ones) if role.sparse else None,
+        tau=tau,
+        alpha_prior=alpha_prior,
+        gamma_prior=Gamma(np.array(PRIOR), np.array(PRIOR)),
+        tau_prior=tau_prior,
+    )
+
+
+def energy(view: ViewPosterior, role: Role) -> Array:
+    """z_kᵀ K z_k / N² of an input along each factor of unit variance, for each kernel: (·, K).
+
+    Rows have similarities Z Wᵀ to the landmarks, so that with Nyström's K it is w_kᵀ gram^-1 w_k;
+    a primal view has K = ZWᵀWZᵀ / D.
+    """
+    W = view.weights.mean
+    if not role.grams:
+        return np.asarray(role.weight * (W**2).mean(axis=0, keepdims=True))
+    gram = np.sum(role.grams, axis=0)
+    dual = solve_positive(gram, W, GRAM_JITTER)
+    return np.array([np.maximum((dual * (part @ dual)).sum(axis=0), 0.0) for part in role.grams])
+
+
+def spectral(
+    engine: Engine, n_factors: int, rng: np.random.Generator, above_noise: bool = False
+) -> Array:
+    """Z from the leading directions of the views, on unit scale; all, or those above the noise."""
+    n = engine.rows.n_samples
+    # The bias takes one degree of freedom: more directions than this cannot be told apart.
+    most = min(n_factors, max(1, n - 1))
+    Z = np.sqrt(n) * engine.principal_directions(most, rng, above_noise)
+    return Z if Z.shape[1] else np.ones((n, 1)) / n  # nothing varies
+
+
+def prepare(engine: Engine, roles: Sequence[Role], Z: Array) -> State:
+    """Priors, and global factors to begin with, from the spectral Z.
+
+    They are the same for all starts, so that bounds can be compared.
+    """
+    views = centred(engine.summarise(Z), engine.rows)
+    return tuple(
+        start_view(role, s, data.likelihood)
+        for role, s, data in zip(roles, views, engine.rows.views, strict=True)
+    )
+
+
+def start(engine: Engine, state: State, Z: Array) -> State:
+    """The first global factors, from the spectral Z or from a random one in its place."""
+    return global_step(state, centred(engine.summarise(Z), engine.rows))

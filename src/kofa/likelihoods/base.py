@@ -1,0 +1,119 @@
+"""What every kind of observation says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from kofa.data.scaling import Unit
+from kofa.data.tables import Table
+from kofa.errors import DataError
+from kofa.linalg import LOG_2PI, Array, BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """One kind of observation, with all that fit resolved from the data.
+
+    A new kind says how to encode and check its values, its log-likelihood with slope and
+    curvature, and what it predicts. Everything else follows.
+    """
+
+    reads_labels: ClassVar[bool] = False  # of any type, in one column
+    competing: ClassVar[bool] = False  # the columns are alternatives: only differences count
+    unit: ClassVar[Unit] = "value"  # in which a kernel compares samples
+    predicts_by_mean: ClassVar[bool] = False  # `predict` does not use the variance
+
+    # ---- encode and validate
+
+    @classmethod
+    def check(cls, table: Table) -> None:
+        """Raise where a value cannot be of this kind; name the view, the column and the cure."""
+
+    @classmethod
+    def resolve(cls, table: Table, by_column: bool = True) -> Self:
+        """The likelihood with everything that depends on the data fixed."""
+        raise NotImplementedError
+
+    def encode(self, values: Array) -> Array:
+        """Targets (n, D) from a table's values, NaN where missing; an array of its own."""
+        return values.copy()
+
+    def beyond(self, values: Array) -> BoolArray:
+        """Rows with values out of reach, which count as less far."""
+        return np.zeros(len(values), dtype=bool)
+
+    # ---- the Gaussian layer
+
+    @property
+    def curvature(self) -> Array | None:
+        """κ_d of each column, the most that −∂²g/∂η² can be; None where the noise is learnt."""
+        raise NotImplementedError
+
+    def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
+        """g(t, η) and its slope in η, each (n, D)."""
+        raise NotImplementedError
+
+    def pseudo_observation(self, targets: Array, eta: Array) -> tuple[Array, Array]:
+        """y = η + g′/κ, and by how much g exceeds log N(y | η, 1/κ): each (n, D)."""
+        kappa = self.curvature
+        assert kappa is not None
+        value, slope = self.tangent(targets, eta)
+        excess = value + 0.5 * slope**2 / kappa + 0.5 * (LOG_2PI - np.log(kappa))
+        return eta + slope / kappa, excess
+
+    # ---- predictive, for η ~ N(mean, variance); variance includes any learnt noise
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        """The value to expect."""
+        raise NotImplementedError
+
+    def std(self, mean: Array, variance: Array) -> Array:
+        """Standard deviation of the value."""
+        raise NotImplementedError
+
+    def quantile(self, mean: Array, variance: Array, p: float) -> Array:
+        """The value that is not exceeded with probability p."""
+        raise NotImplementedError
+
+    def probability(self, mean: Array, variance: Array) -> Array:
+        """Probability of a one, or of each class."""
+        raise NotImplementedError
+
+    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
+        """Log-probability of the targets (n, D), by which probabilities are calibrated."""
+        raise NotImplementedError
+
+    def expected(self, eta: Array) -> tuple[Array, Array]:
+        """The mean of counts given η, and how it rises with η: what calibrates their spread."""
+        raise NotImplementedError
+
+    def has(self, method: str) -> bool:
+        """Whether this kind defines one of the methods above."""
+        return getattr(type(self), method) is not getattr(Likelihood, method)
+
+    def offers(self) -> list[str]:
+        """How a user may ask for its uncertainty."""
+        doors = {
+            "probability": "predict_proba",
+            "std": "return_std",
+            "quantile": "predict_quantiles",
+        }
+        return [door for method, door in doors.items() if self.has(method)]
+
+    def fill(self, mean: Array, variance: Array) -> Array:
+        """The value that stands in for a missing one: one that could have been observed."""
+        return self.predict(mean, variance)
+
+
+def refuse(table: Table, bad: BoolArray, expected: str, cure: str) -> None:
+    """Raise for the first column with a bad value."""
+    columns = bad.any(axis=0)
+    if columns.any():
+        j = int(np.argmax(columns))
+        value: Any = table.values[int(np.argmax(bad[:, j])), j]
+        raise DataError(
+            f"View {table.name!r}, {table.label(j)}: expected {expected} but got {value:g}; {cure}."
+        )

@@ -1,0 +1,54 @@
+"""Real values: Gaussian, with a noise that is learnt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from kofa.data.scaling import REACH, Scaling
+from kofa.data.tables import Table
+from kofa.likelihoods.base import Likelihood
+from kofa.linalg import Array, BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Likelihood):
+    """y ~ N(η, 1/τ) on the scale of the columns, τ learnt."""
+
+    predicts_by_mean: ClassVar[bool] = True
+    scaling: Scaling
+
+    @classmethod
+    def resolve(cls, table: Table, by_column: bool = True) -> Self:
+        return cls(Scaling.fit(table.values, by_column, cls.unit))
+
+    def encode(self, values: Array) -> Array:
+        return np.clip(self.scaling.encode(values), -REACH, REACH)
+
+    def beyond(self, values: Array) -> BoolArray:
+        return np.asarray((np.abs(self.scaling.encode(values)) > REACH).any(axis=1))
+
+    @property
+    def curvature(self) -> None:
+        return None
+
+    def _decode(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation in the user's units, or their logarithms."""
+        return self.scaling.decode(mean), self.scaling.decode_std(np.sqrt(variance))
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        return self._decode(mean, variance)[0]
+
+    def std(self, mean: Array, variance: Array) -> Array:
+        return self._decode(mean, variance)[1]
+
+    def quantile(self, mean: Array, variance: Array, p: float) -> Array:
+        mean, std = self._decode(mean, variance)
+        return np.asarray(mean + ndtri(p) * std)
+
+    def log_unit(self, values: Array) -> Array:  # noqa: ARG002
+        """log |d encoded / d value|, by column or by entry."""
+        return -np.log(self.scaling.spread)

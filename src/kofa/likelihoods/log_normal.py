@@ -1,0 +1,55 @@
+"""Positive values: Gaussian logarithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from kofa.data.scaling import Unit
+from kofa.data.tables import Table
+from kofa.likelihoods.base import refuse
+from kofa.likelihoods.gaussian import Gaussian
+from kofa.linalg import Array
+
+
+@dataclass(frozen=True, eq=False)
+class LogNormal(Gaussian):
+    """log y ~ N(η, 1/τ) on the scale of the logarithms, τ learnt."""
+
+    unit: ClassVar[Unit] = "log"
+    predicts_by_mean: ClassVar[bool] = False
+
+    @classmethod
+    def check(cls, table: Table) -> None:
+        refuse(
+            table,
+            table.values <= 0,
+            "positive numbers",
+            "mark it as missing, add an offset, or declare the view as kofa.Real() or kofa.Count()",
+        )
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        mean, std = self._decode(mean, variance)
+        return _exp(mean + 0.5 * std**2)
+
+    def std(self, mean: Array, variance: Array) -> Array:
+        expected = self.predict(mean, variance)
+        square = np.minimum(self._decode(mean, variance)[1] ** 2, _LARGEST_LOG)
+        with np.errstate(over="ignore"):
+            return np.minimum(expected * np.sqrt(np.expm1(square)), np.exp(_LARGEST_LOG))
+
+    def quantile(self, mean: Array, variance: Array, p: float) -> Array:
+        return _exp(super().quantile(mean, variance, p))
+
+    def log_unit(self, values: Array) -> Array:
+        return super().log_unit(values) - np.log(values)
+
+
+_LARGEST_LOG = 709.0  # of a number
+
+
+def _exp(x: Array) -> Array:
+    """e^x, or the largest number where that is larger."""
+    return np.exp(np.minimum(x, _LARGEST_LOG))

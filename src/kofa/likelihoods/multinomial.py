@@ -1,0 +1,150 @@
+"""One class of several: the largest of noisy η wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from kofa.data.tables import Table
+from kofa.errors import DataError
+from kofa.likelihoods.base import Likelihood
+from kofa.likelihoods.cubature import NODES, gauss_hermite, inverse_mills, row_slices
+from kofa.linalg import LOG_2PI, Array, IntArray
+
+# Nodes of a quadrature (tests/test_likelihoods.py): errors below 1e-8, and below 1e-6 where the
+# classes differ in variance.
+_NODES_UNEQUAL = 64
+
+
+_ALL_BUT_LINEAR = -1e4  # from here on down φ/Φ is −x, and differences from it are rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Multinomial(Likelihood):
+    """Multinomial probit (Girolami & Rogers 2006): the class is the largest of η_c + N(0, 1).
+
+    g = log E_u Π_{j≠t} Φ(u + η_t − η_j), u ~ N(0, 1): log-concave in u, integrated by
+    Gauss–Hermite quadrature around its mode. As log-volume of a cone under N(η, I), g has a
+    Hessian between −I and 0, so κ = 1.
+    """
+
+    reads_labels: ClassVar[bool] = True
+    competing: ClassVar[bool] = True
+    n_classes: int
+
+    @classmethod
+    def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
+        n_classes, n_labels = len(table.classes), int((~np.isnan(table.values)).sum())
+        if n_classes < 2:
+            raise DataError(
+                f"View {table.name!r}: expected at least two classes but all labels are "
+                f"{table.classes.tolist()[0]!r}; leave the view out."
+            )
+        if n_classes == n_labels and n_labels > 2:
+            raise DataError(
+                f"View {table.name!r}: each of its {n_labels} labels occurs once, as names of "
+                f"samples do; leave the view out, or declare numbers as kofa.Real()."
+            )
+        return cls(n_classes)
+
+    def encode(self, values: Array) -> Array:
+        """One column per class, one where it is the label."""
+        targets = (values == np.arange(self.n_classes)).astype(float)
+        targets[np.isnan(values[:, 0])] = np.nan
+        return np.asarray(targets)
+
+    @property
+    def curvature(self) -> Array:
+        return np.ones(self.n_classes)
+
+    def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
+        label, rows = np.argmax(targets, axis=1), np.arange(len(eta))
+        log_p, pressure = _race(eta, np.ones(eta.shape), label, NODES)
+        value, slope = np.zeros(eta.shape), -pressure
+        slope[rows, label] = pressure.sum(axis=1)
+        value[rows, label] = log_p
+        return value, slope
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        return np.asarray(
+            np.argmax(self.probability(mean, variance), axis=1)[:, None].astype(float)
+        )
+
+    def probability(self, mean: Array, variance: Array) -> Array:
+        sigma = np.sqrt(1.0 + variance)
+        each = [np.full(len(mean), c) for c in range(self.n_classes)]
+        log_p = [_race(mean, sigma, label, _NODES_UNEQUAL)[0] for label in each]
+        p = np.exp(np.stack(log_p, axis=1))
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
+        value, label = np.zeros(mean.shape), np.argmax(targets, axis=1)
+        log_p, _ = _race(mean, np.sqrt(1.0 + variance), label, NODES)
+        value[np.arange(len(mean)), label] = log_p
+        return value
+
+
+_FAR = 100.0  # ahead of a competitor by so much that it does not count
+
+
+def _race(mean: Array, sigma: Array, label: IntArray, n_nodes: int) -> tuple[Array, Array]:
+    """log P(η_label is the largest) under N(mean, sigma²), and `_cone`'s slopes, row by row."""
+    log_p, slope = np.empty(len(mean)), np.empty(mean.shape)
+    for where in row_slices(len(mean), n_nodes * mean.shape[1]):
+        m, s, own = mean[where], sigma[where], label[where]
+        rows = np.arange(len(own))
+        ahead = (m[rows, own][:, None] - m) / s
+        ratio = s[rows, own][:, None] / s
+        ahead[rows, own], ratio[rows, own] = _FAR, 0.0
+        log_p[where], slope[where] = _cone(ahead, ratio, n_nodes)
+    return log_p, slope
+
+
+def _cone(ahead: Array, ratio: Array, n_nodes: int) -> tuple[Array, Array]:
+    """log E Π_j Φ(ratio_j u + ahead_j) over u ~ N(0, 1), and minus its slope in each −ahead_j.
+
+    Both arguments (n, C). The integrand is log-concave; its mode and curvature there place the
+    nodes, so that far tails are as exact as the middle.
+    """
+    nodes, log_weights = gauss_hermite(n_nodes)
+    mode, width = _peak(ahead, ratio)
+    u = mode[:, None] + width[:, None] * nodes
+    x = ratio[..., None] * u[:, None, :] + ahead[..., None]  # (n, C, nodes)
+    log_phi = log_ndtr(x)
+    log_h = log_phi.sum(axis=1) - 0.5 * u**2 + log_weights + 0.5 * nodes**2
+    top = log_h.max(axis=1, keepdims=True)
+    h = np.exp(log_h - top)
+    total = h.sum(axis=1)
+    # E φ(x)/Φ(x) under the normalised integrand
+    far = np.nonzero(x < _ALL_BUT_LINEAR)
+    limit = -x[far]
+    np.multiply(x, x, out=x)
+    np.add(x, LOG_2PI, out=x)
+    x *= -0.5
+    x -= log_phi
+    x[far] = 0.0
+    mills = np.exp(x)
+    mills[far] = limit
+    slope = np.einsum("ncq,nq->nc", mills, h / total[:, None])
+    return top[:, 0] + np.log(total) + np.log(width), slope
+
+
+def _peak(ahead: Array, ratio: Array) -> tuple[Array, Array]:
+    """Mode of −u²/2 + Σ log Φ(ratio u + ahead), and the width of a Gaussian of its curvature.
+
+    The slope is convex and falling and the start left of its root, so that Newton's steps
+    approach it from there.
+    """
+    ratio = np.broadcast_to(ratio, ahead.shape)
+    u = np.maximum(0.0, (-ratio * ahead / (1.0 + ratio**2)).max(axis=1))
+    curvature = np.ones_like(u)
+    for _ in range(6):
+        x = ratio * u[:, None] + ahead
+        mills = inverse_mills(x)
+        bend = np.where(x < _ALL_BUT_LINEAR, ratio**2, ratio**2 * mills * (mills + x))
+        curvature = 1.0 + bend.sum(axis=1)
+        u = u + ((ratio * mills).sum(axis=1) - u) / curvature
+    return u, 1.0 / np.sqrt(curvature)

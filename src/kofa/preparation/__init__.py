@@ -1,0 +1,1 @@
+"""From declarations and tables to what inference sees, once in a fit."""

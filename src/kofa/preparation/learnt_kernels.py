@@ -1,0 +1,186 @@
+"""What the outputs of a study say about its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from kofa.errors import DataError, DeclarationError, warn
+from kofa.kernels.diffusion import Diffusion
+from kofa.kernels.formulas import Kernel, Linear, Radial, Weighted
+from kofa.kernels.learning import MAX_ROWS, learn
+from kofa.kernels.mixture import Mixture, components, is_bank, parts
+from kofa.kernels.terms import learns_relevance
+from kofa.linalg import Array, centre
+from kofa.preparation.fit_data import Lesson, Study
+
+# Of the squared error of left-out labels: where samples without a label are to count, it has to
+# fall to this share.
+_BETTER = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What the outputs say about the kernels."""
+
+    kernels: Mapping[str, Kernel]
+    weights: Mapping[str, float]  # v_m of the inputs; empty where nothing was learnt
+    noise: Array  # (G,): σ_g² of the outputs
+
+
+def learn_kernels(study: Study, rng: np.random.Generator) -> Lessons:
+    """Widths, relevances and weights of the inputs, from the outputs explained directly."""
+    _check_relevance(study)
+    kernels = {name: study.on_rows(name, kernel, rng) for name, kernel in study.kernels.items()}
+    plain = {name: _without_relevance(kernel) for name, kernel in kernels.items()}
+    if not study.targets or len(study.complete) < 3 or not _anything_to_learn(study):
+        return Lessons(plain, {}, np.empty(0))
+    rows = study.complete
+    if len(rows) > MAX_ROWS:
+        rows = np.sort(rng.choice(rows, MAX_ROWS, replace=False))
+    lesson = study.lesson(rows)
+    lessons, error = _learnt(study, lesson, kernels)
+    along = _along_unlabelled(study, kernels, rng)
+    if along:
+        other, other_error = _learnt(study, lesson, kernels | along)
+        lessons = other if other_error() <= _BETTER * error() else lessons
+    for name in kernels:
+        if name in study.inputs:
+            _warn_if_off(name, lessons.kernels[name])
+    return replace(lessons, kernels={**plain, **lessons.kernels})
+
+
+def _learnt(
+    study: Study, lesson: Lesson, kernels: Mapping[str, Kernel]
+) -> tuple[Lessons, Callable[[], float]]:
+    """What the outputs say about the kernels of the inputs, and how well left-out ones follow."""
+    formulas = {name: parts(kernels.get(name, Linear())) for name in study.inputs}
+    given = [
+        (part, lesson.X[name], lesson.V[name]) for name, mine in formulas.items() for part in mine
+    ]
+    asked, X, V = zip(*given, strict=True)
+    learnt = learn(asked, X, V, lesson.outputs)
+    found, v = iter(learnt.kernels), iter(learnt.weights.tolist())
+    joined = {
+        name: _joined([next(found) for _ in mine], [next(v) for _ in mine])
+        for name, mine in formulas.items()
+    }
+    weights = {name: weight for name, (_, weight) in joined.items()}
+    resolved = {name: kernel for name, (kernel, _) in joined.items() if name in kernels}
+    error = partial(learnt.left_out, X, V, lesson.outputs)
+    return Lessons(resolved, weights, learnt.noise), error
+
+
+def _along_unlabelled(
+    study: Study, kernels: Mapping[str, Kernel], rng: np.random.Generator
+) -> dict[str, Kernel]:
+    """The banks with a diffusion, where they see no fewer samples without a class than with one.
+
+    Not those of sparse views: what few landmarks need has been found out for the other kernels.
+    """
+    if not study.has_classes:
+        return {}
+    return {
+        name: study.on_rows(name, Mixture((*parts(kernels[name]), Diffusion())), rng)
+        for name in study.inputs
+        if name in kernels and is_bank(kernels[name]) and not study.views[name].chooses_landmarks
+        if study.has_output[study.seen(name)].mean() <= 0.5
+    }
+
+
+def _joined(found: list[Kernel], v: list[float]) -> tuple[Kernel, float]:
+    """The kernel of a view and its weight: the largest, to which all are relative."""
+    if len(found) == 1:
+        return found[0], v[0]
+    return Mixture(tuple(found), tuple(one / max(v) for one in v)), max(v)
+
+
+def with_wider_kernels(study: Study, lessons: Lessons, lesson: Lesson, factor: float) -> Lessons:
+    """The learnt widths of sparse inputs times a factor.
+
+    Each kernel gives the outputs the variance that it gave.
+    """
+    kernels, weights = dict(lessons.kernels), dict(lessons.weights)
+    for name in judged_by_outputs(study):
+        asked = parts(study.kernels[name])
+        mine = components(kernels[name]) if len(asked) > 1 else [(1.0, kernels[name])]
+        found, v = list[Kernel](), list[float]()
+        for one, (weight, kernel) in zip(asked, mine, strict=True):
+            found.append(_wider(kernel, factor) if learns_width(one) else kernel)
+            before, after = (_variance(lesson, name, k) for k in (kernel, found[-1]))
+            v.append(weights[name] * weight * before / after)
+        kernels[name], weights[name] = _joined(found, v)
+    return replace(lessons, kernels=kernels, weights=weights)
+
+
+def _wider(kernel: Kernel, factor: float) -> Kernel:
+    assert isinstance(kernel, Radial)
+    assert not isinstance(kernel.width, str)
+    return replace(kernel, width=factor * kernel.width)
+
+
+def _variance(lesson: Lesson, name: str, kernel: Kernel) -> float:
+    """Mean diagonal of the centred kernel."""
+    return max(float(np.diagonal(centre(lesson.kernel(name, kernel))).mean()), 1e-12)
+
+
+def learns_width(kernel: Kernel) -> bool:
+    """Whether the width is to be learnt from the outputs."""
+    return isinstance(kernel, Radial) and kernel.learns_width
+
+
+def _check_relevance(study: Study) -> None:
+    for name, kernel in study.kernels.items():
+        asked = any(
+            learns_relevance(part) and isinstance(part, Weighted) and part.needs_outputs
+            for part in parts(kernel)
+        )
+        if asked and (name in study.outputs or not study.targets):
+            raise DeclarationError(
+                f"View {name!r}: relevance='learn' needs an output to learn from; name one that "
+                f"has no kernel in outputs=[…], or give relevance as numbers."
+            )
+        if asked and len(study.complete) < 3:
+            raise DataError(
+                f"View {name!r}: relevance='learn' needs at least 3 samples with all inputs and "
+                f"an observed output but got {len(study.complete)}."
+            )
+
+
+def _anything_to_learn(study: Study) -> bool:
+    open_kernels = any(
+        learns_relevance(part)
+        or learns_width(part)
+        or (isinstance(part, Diffusion) and part.learns_time)
+        for name, kernel in study.kernels.items()
+        for part in parts(kernel)
+        if name in study.inputs
+    )
+    return open_kernels or len(study.inputs) > 1 or bool(judged_by_outputs(study))
+
+
+def _without_relevance(kernel: Kernel) -> Kernel:
+    """The kernel before its relevance is learnt: all features alike."""
+    if isinstance(kernel, Mixture):
+        return replace(kernel, kernels=tuple(map(_without_relevance, kernel.kernels)))
+    if isinstance(kernel, Weighted) and kernel.learns_relevance:
+        return replace(kernel, relevance=None)
+    return kernel
+
+
+def _warn_if_off(name: str, kernel: Kernel) -> None:
+    mine = [k.relevance for _, k in components(kernel) if isinstance(k, Weighted)]
+    if mine and not any(given is None or any(given) for given in mine):
+        warn(
+            f"View {name!r}: no feature tells anything about the outputs, so all are switched "
+            f"off and the view predicts nothing. Lower its sparsity, or leave the view out."
+        )
+
+
+def judged_by_outputs(study: Study) -> list[str]:
+    """The sparse inputs whose landmarks are chosen by what they say about the outputs."""
+    sparse = [n for n in study.inputs if study.views[n].chooses_landmarks]
+    return sparse if study.targets and len(study.complete) >= 3 else []

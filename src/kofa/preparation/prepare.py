@@ -1,0 +1,257 @@
+"""From what was declared and passed in to what inference sees, resolved once in fit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kofa.data.scaling import Scaling
+from kofa.data.tables import Table
+from kofa.errors import DataError
+from kofa.inference.observations import Observations
+from kofa.inference.posterior import State
+from kofa.inference.role import Role
+from kofa.kernels.formulas import Kernel, Precomputed, Weighted
+from kofa.kernels.kernel_map import KernelMap
+from kofa.likelihoods.base import Likelihood
+from kofa.likelihoods.gaussian import Gaussian
+from kofa.linalg import Array, BoolArray, IntArray
+from kofa.preparation.as_published import by_ard, by_reconstruction
+from kofa.preparation.fit_data import Study, check_missing
+from kofa.preparation.learnt_kernels import learn_kernels
+from kofa.preparation.relevance_vectors import Vectors, pool, relevance_vectors
+
+
+@dataclass(frozen=True, eq=False)
+class FittedView:
+    """A view as fit left it: everything that turns its rows into observations and back."""
+
+    role: Role
+    declared: str  # the kind, in the user's word
+    kind: type[Likelihood]
+    encoder: Likelihood | KernelMap
+    source: str  # the declared view, of which there may be several kernels
+    inputs: tuple[Hashable, ...] | None  # names of the columns of the data
+    n_inputs: int
+    outputs: tuple[Hashable, ...] | None  # names of the columns of the Gaussian layer
+    classes: Any = None  # an array of labels, in the order of those columns
+    dtype: Any = None  # of the labels
+    sharpness: float = 1.0  # by which η is multiplied when its probabilities are predicted
+    centre: Array | None = None  # (D,): where ones and zeros have it; the rest of η is multiplied
+    landmarks: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # rows in fit
+    vectors: Vectors | None = None
+    # (parts, K): variance that each kernel of an input gives the outputs a priori, by factor
+    energy: Array = field(default_factory=lambda: np.zeros((1, 1)))
+    amplitude: float = 0.0  # variance that an input gives the outputs, as learnt with its kernel
+    # (D,) or (1,): mean variance in fit by holes in kernelized rows of other views
+    holes_in_fit: Array = field(default_factory=lambda: np.zeros(1))
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """How the columns are explained; None for similarities."""
+        return None if isinstance(self.encoder, KernelMap) else self.encoder
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it is a kernel that is constant, or that the outputs switched off."""
+        return isinstance(self.encoder, KernelMap) and self.encoder.says_nothing
+
+    @cached_property
+    def layer(self) -> Likelihood:
+        """What the Gaussian layer of the view predicts; for a kernel, similarities."""
+        if isinstance(self.encoder, Likelihood):
+            return self.encoder
+        ones = np.ones(len(self.encoder.V))
+        return Gaussian(Scaling(0.0 * ones, self.encoder.scale * ones))
+
+    def observe(self, values: Array) -> Observations:
+        """What inference sees of rows in the user's units."""
+        return Observations.from_values(self.encoder.encode(values), self.likelihood)
+
+    def check(self, table: Table) -> Table:
+        """The table as fit saw it, or an error; named columns may come in another order."""
+        if self.classes is not None:
+            return self._by_class(table)
+        precomputed = isinstance(self.encoder, KernelMap) and isinstance(
+            self.encoder.kernel, Precomputed
+        )
+        if not precomputed:
+            self.kind.check(table)
+        if table.columns is not None and self.inputs is not None:
+            table = self._by_name(table, table.columns, self.inputs)
+        elif table.values.shape[1] != self.n_inputs:
+            turned = "; transposed? Pass its .T" if len(table.values) == self.n_inputs else ""
+            raise DataError(
+                f"View {table.name!r}: expected {self.n_inputs} columns as in fit "
+                f"but got {table.values.shape[1]}{turned}."
+            )
+        if isinstance(self.encoder, KernelMap):
+            kernel = self.encoder.kernel
+            chosen = self.encoder.V.astype(np.intp) if isinstance(kernel, Precomputed) else None
+            check_missing(kernel, table, chosen)
+        return table
+
+    def _by_class(self, table: Table) -> Table:
+        """The table with its labels numbered as in fit."""
+        place = {label: float(i) for i, label in enumerate(self.classes.tolist())}
+        labels = table.classes.tolist()
+        new = [label for label in labels if label not in place]
+        if new:
+            known = ", ".join(map(repr, list(place)[:10])) + (", …" if len(place) > 10 else "")
+            raise DataError(
+                f"View {table.name!r}: class {new[0]!r} was not seen in fit; mark it as missing "
+                f"(the classes are {known})."
+            )
+        code = np.array([place[label] for label in labels] + [np.nan])
+        missing = np.isnan(table.values)
+        index = np.where(missing, -1, np.nan_to_num(table.values)).astype(np.intp)
+        return replace(table, values=code[index], classes=self.classes)
+
+    @staticmethod
+    def _by_name(table: Table, given: tuple[Hashable, ...], wanted: tuple[Hashable, ...]) -> Table:
+        if given == wanted:
+            return table
+        place = {column: j for j, column in enumerate(given)}
+        missing = [c for c in wanted if c not in place]
+        expected = set(wanted)
+        extra = [c for c in given if c not in expected]
+        if missing or extra:
+            what = f"column {missing[0]!r} is missing" if missing else f"{extra[0]!r} is new"
+            if table.samples is not None and set(wanted) <= set(table.samples):
+                what = "its rows have their names: transposed? Pass its .T"
+            raise DataError(f"View {table.name!r}: expected the columns seen in fit but {what}.")
+        order = [place[column] for column in wanted]
+        return replace(table, values=table.values[:, order], columns=wanted)
+
+
+# ---------------------------------------------------------------- fit
+
+
+def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
+    """Resolve scaling, landmarks and kernels of every view, once."""
+    lessons = learn_kernels(study, rng)
+    pools = {name: pool(study, name, lessons.kernels[name], rng) for name in study.kernels}
+    lessons, vectors = relevance_vectors(study, lessons, pools, rng)
+    rows = pools | {name: one.kept for name, one in vectors.items()}
+    maps = {name: study.kernel_map(name, lessons.kernels[name], rows[name]) for name in pools}
+    for name, one in vectors.items():
+        if one.silent:
+            maps[name] = maps[name].switched_off()
+    weighted = [n for n in maps if n in lessons.weights and not maps[n].says_nothing]
+    top = max([lessons.weights[name] * maps[name].scale for name in weighted] or [1.0])
+    for name in weighted:  # all kernels on one scale, each with the weight that was learnt
+        maps[name] = replace(maps[name], scale=top / lessons.weights[name])
+    return {
+        name: FittedView(
+            replace(study.role(name), weight=lessons.weights.get(name, top) / top),
+            type(study.views[name]).__name__,
+            study.views[name].likelihood,
+            maps[name] if name in maps else study.likelihoods[name],
+            study.sources[name],
+            table.columns,
+            table.values.shape[1],
+            _output_names(table, rows.get(name)),
+            table.classes,
+            table.dtypes[0],
+            landmarks=rows.get(name, np.empty(0, dtype=np.intp)),
+            vectors=vectors.get(name),
+            amplitude=_amplitude(lessons.weights.get(name, 0.0), maps.get(name)),
+        )
+        for name, table in study.tables.items()
+    }
+
+
+def _amplitude(weight: float, encoder: KernelMap | None) -> float:
+    """Prior variance of an output by an input of this weight, for a typical sample."""
+    typical = 1.0 if encoder is None else float(np.nan_to_num(encoder.mean_self))
+    return weight * max(typical, 0.0)
+
+
+def roles(study: Study, fitted: Mapping[str, FittedView]) -> list[Role]:
+    """How inference treats the views, with all that the prior of outputs needs of the inputs.
+
+    Without outputs, a view that is explained directly is one where a sample lacks it.
+    """
+    if not study.outputs and all(view.likelihood is None for view in fitted.values()):
+        return [view.role for view in fitted.values()]
+    return [
+        replace(view.role, grams=_grams(study, name, view.encoder))
+        if isinstance(view.encoder, KernelMap) and name in study.inputs
+        else view.role
+        for name, view in fitted.items()
+    ]
+
+
+def _grams(study: Study, name: str, encoder: KernelMap) -> list[Array]:
+    V = encoder.V
+    if isinstance(encoder.kernel, Precomputed):
+        V = study.tables[name].values[V.astype(np.intp)]
+    return encoder.grams(V)
+
+
+def _output_names(table: Table, rows: IntArray | None) -> tuple[Hashable, ...] | None:
+    """Names of the columns of the Gaussian layer: landmarks, classes or columns."""
+    if rows is not None:
+        return None if table.samples is None else tuple(table.samples[rows])
+    return table.columns if table.classes is None else tuple(table.classes.tolist())
+
+
+# ---------------------------------------------------------------- as published
+
+
+def learns_by_reconstruction(study: Study) -> list[str]:
+    """The views whose λ follows from the reconstruction of their kernels."""
+    return [
+        name
+        for name, kernel in study.kernels.items()
+        if isinstance(kernel, Weighted)
+        and kernel.learns_relevance
+        and kernel.objective == "reconstruction"
+    ]
+
+
+def with_reconstructed_relevance(
+    study: Study, fitted: Mapping[str, FittedView], state: State, Z: Array, seen: BoolArray
+) -> dict[str, FittedView]:
+    """The views with λ at which their kernels are most like what the factors make of them."""
+    changed = dict(fitted)
+    for name in learns_by_reconstruction(study):
+        view, encoder = fitted[name], fitted[name].encoder
+        assert isinstance(encoder, KernelMap)
+        assert isinstance(encoder.kernel, Weighted)
+        values = study.samples.spread(study.tables[name])[seen]
+        present = encoder.scaling.seen(values)
+        X = encoder.scaling.complete(values[present])
+        target = state[list(fitted).index(name)].weights.predict(Z[present])
+        kernel = by_reconstruction(encoder.kernel, X, encoder.V, target)
+        changed[name] = _with_landmarks(study, name, view, kernel, view.landmarks)
+    return changed
+
+
+def with_ard_landmarks(
+    study: Study, fitted: dict[str, FittedView], state: State
+) -> dict[str, FittedView]:
+    """The views without the landmarks that double ARD switched off."""
+    changed = dict(fitted)
+    for (name, view), posterior in zip(fitted.items(), state, strict=True):
+        if study.views[name].sparse == "ard" and isinstance(view.encoder, KernelMap):
+            vectors = Vectors.of(study.tables[name], view.landmarks, by_ard(posterior))
+            view = _with_landmarks(study, name, view, view.encoder.kernel, vectors.kept)
+            changed[name] = replace(view, vectors=vectors)
+    return changed
+
+
+def _with_landmarks(
+    study: Study, name: str, view: FittedView, kernel: Kernel, rows: IntArray
+) -> FittedView:
+    """The view with another kernel or other landmarks, and the weight that it had."""
+    assert isinstance(view.encoder, KernelMap)
+    before = study.kernel_map(name, view.encoder.kernel, view.landmarks)
+    after = study.kernel_map(name, kernel, rows)
+    after = replace(after, scale=after.scale * view.encoder.scale / before.scale)
+    names = _output_names(study.tables[name], rows)
+    return replace(view, encoder=after, landmarks=rows, outputs=names)

@@ -1,0 +1,182 @@
+"""Tables of what a fitted model found: relevance of features, samples and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri
+
+from kofa.data.tables import import_pandas
+from kofa.errors import DataError
+from kofa.inference.posterior import ViewPosterior
+from kofa.kernels.formulas import Kernel, Weighted
+from kofa.kernels.kernel_map import KernelMap
+from kofa.kernels.mixture import Mixture, kernel_name
+from kofa.linalg import Array, BoolArray
+from kofa.preparation.prepare import FittedView
+
+_OFF = 1e-2  # share of the largest λ below which a feature is off
+# Times the geometric mean of λ: where no feature is off, one that counts stands out by this.
+_STANDS_OUT = float(np.e)
+_CHANCE = 0.05  # that any column without signal is taken to have some
+
+
+def frame(columns: Mapping[str, Any]) -> Any:
+    """A DataFrame."""
+    return import_pandas().DataFrame(dict(columns))
+
+
+# ---------------------------------------------------------------- samples
+
+
+def relevance_vectors(name: str, view: FittedView) -> Any:
+    """The candidates of a sparse kernelized view: those kept first, in their order."""
+    if view.vectors is None:
+        raise DataError(
+            f"View {name!r} has no relevance vectors: declare it with a kernel and sparse=True."
+        )
+    order = view.vectors.order
+    rank = np.lexsort((-view.vectors.relevance, np.where(order < 0, len(order), order)))
+    return frame(
+        {
+            "sample": view.vectors.samples[rank],
+            "relevance": view.vectors.relevance[rank],
+            "order": order[rank],
+            "kept": order[rank] >= 0,
+        }
+    )
+
+
+# ---------------------------------------------------------------- features
+
+
+def weighted(kernel: Kernel) -> Weighted | None:
+    """The kernel, or the part of a mixture, that knows the relevance of its features."""
+    found = kernel.kernels if isinstance(kernel, Mixture) else (kernel,)
+    return next((k for k in found if isinstance(k, Weighted) and k.relevance is not None), None)
+
+
+def feature_names(view: FittedView) -> list[Hashable]:
+    return list(range(view.n_inputs) if view.inputs is None else view.inputs)
+
+
+def relevances(name: str, view: FittedView, posterior: ViewPosterior) -> Array:
+    """λ of an ARD kernel, or what the factors explain of the columns of a sparse primal view."""
+    if isinstance(view.encoder, KernelMap):
+        kernel = weighted(view.encoder.kernel)
+        if kernel is None:
+            raise DataError(
+                f"View {name!r}: the {kernel_name(view.encoder.kernel)} kernel has no relevance of "
+                f"features; declare RBF(relevance='learn'), or 'bank' beside outputs."
+            )
+        return np.array(kernel.relevance, dtype=float)
+    if posterior.gamma is None or view.classes is not None:
+        raise DataError(
+            f"View {name!r} has no relevance of features: declare it with sparse=True, or with "
+            f"a kernel such as RBF(relevance='learn')."
+        )
+    # Σ_k ⟨w_dk⟩² in units of the noise: the signal of a column whose factors have variance one
+    return np.asarray(posterior.precision * (posterior.weights.mean**2).sum(axis=1))
+
+
+def off_below(view: FittedView, posterior: ViewPosterior, relevance: Array) -> Array | float:
+    """The relevance below which a feature is switched off.
+
+    A column without signal has weights of variance 1/(nτ) by chance, hence a relevance of χ²_K/n:
+    the mark is what the largest of all columns exceeds with a probability of 5 %.
+    """
+    if isinstance(view.encoder, KernelMap):
+        return _relevant_from(relevance[np.ptp(view.encoder.V, axis=0) > 0])
+    n_columns, n_factors = posterior.weights.mean.shape
+    n = 1.0 / (posterior.weights.bias_variance * posterior.precision)
+    return np.asarray(chdtri(n_factors, _CHANCE / n_columns) / n)
+
+
+def _relevant_from(relevance: Array) -> float:
+    """The least λ that counts, of features that are not constant.
+
+    Where none of them is off, nothing may be known of any. Then only those count that stand out.
+    """
+    off = _OFF * float(relevance.max(initial=0.0))
+    if off > 0 and relevance.min() >= off:
+        return _STANDS_OUT * float(np.exp(np.log(relevance).mean()))
+    return off
+
+
+def selected(relevance: Array, top: int | None, threshold: Array | float) -> BoolArray:
+    """Which features count: the first of them, or those above a mark."""
+    if top is None:
+        return np.asarray((relevance >= threshold) & (relevance > 0))
+    chosen = np.zeros(len(relevance), dtype=bool)
+    chosen[np.argsort(-relevance, kind="stable")[:top]] = True
+    return chosen & (relevance > 0)
+
+
+def feature_relevance(name: str, view: FittedView, posterior: ViewPosterior) -> Any:
+    """The features of a view, the most relevant first."""
+    relevance = relevances(name, view, posterior)
+    rank = np.argsort(-relevance, kind="stable")
+    columns = {
+        "feature": [feature_names(view)[j] for j in rank],
+        "relevance": relevance[rank],
+        "selected": selected(relevance, None, off_below(view, posterior, relevance))[rank],
+    }
+    kernel = weighted(view.encoder.kernel) if isinstance(view.encoder, KernelMap) else None
+    if kernel is not None and kernel.groups is not None:
+        columns["group"] = [kernel.groups[j] for j in rank]
+    return frame(columns)
+
+
+# ---------------------------------------------------------------- kernels
+
+
+def kernel_weights(
+    views: Mapping[str, FittedView], state: Mapping[str, ViewPosterior], output: str | None
+) -> Any:
+    """The share of each input, and of each kernel of a mixture, in z or in an output."""
+    inputs = {name: view for name, view in views.items() if not view.role.output}
+    if output is None:
+        size = {name: _in_factors(views[name], state[name]) for name in inputs}
+    else:
+        size = _in_output(inputs, state[output])
+    weight = np.array([value for parts in size.values() for value in parts])
+    labels = [(name, part) for name in inputs for part in part_names(views[name].encoder)]
+    return frame(
+        {
+            "view": [name for name, _ in labels],
+            "kernel": [part for _, part in labels],
+            "weight": weight / max(float(weight.sum()), np.finfo(float).tiny),
+        }
+    )
+
+
+def part_names(encoder: Any) -> list[str]:
+    """What each kernel of a view is called."""
+    if not isinstance(encoder, KernelMap):
+        return ["none"]
+    kernel = encoder.kernel
+    return [kernel_name(k) for k in (kernel.kernels if isinstance(kernel, Mixture) else (kernel,))]
+
+
+def _in_factors(view: FittedView, posterior: ViewPosterior) -> Array:
+    """Trace of what a view adds to z's posterior precision, by part."""
+    share = view.energy.sum(axis=1)
+    if not share.sum() > 0:  # without outputs all kernels of a mixture have the same variance
+        share = np.ones(len(part_names(view.encoder)))
+    share = share / share.sum()
+    return np.asarray(float(posterior.information.sum()) * share)
+
+
+def _in_output(inputs: Mapping[str, FittedView], posterior: ViewPosterior) -> dict[str, Array]:
+    """Variance of an output's prediction by each part.
+
+    Of what a factor adds to it, each kernel is given its share in the factor's prior variance.
+    """
+    total = np.maximum(
+        sum(view.energy.sum(axis=0) for view in inputs.values()), np.finfo(float).tiny
+    )
+    signal = (posterior.weights.mean**2).sum(axis=0)
+    # Shares first: all there is may be next to nothing.
+    return {name: np.asarray((view.energy / total) @ signal) for name, view in inputs.items()}

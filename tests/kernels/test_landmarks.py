@@ -1,0 +1,129 @@
+"""Which samples are landmarks, where all would be too many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kofa
+from kofa.kernels.formulas import Custom
+from kofa.kernels.landmarks import choose
+
+every_choice = pytest.mark.parametrize("how", ["cholesky", "kmeans++", "random"])
+
+
+def chosen(how, X, n, kernel=None, index=None, seed=0):
+    kernel = kernel or kofa.RBF(1.0)
+    index = np.arange(len(X)) if index is None else index
+    return choose(how, kernel, X, index, n, np.random.default_rng(seed))
+
+
+@every_choice
+@pytest.mark.parametrize("n", [2, 9, 39])
+def test_as_many_as_asked_for_and_each_once(rng, how, n):
+    X, index = rng.standard_normal((60, 3)), np.arange(20, 60)
+    rows = chosen(how, X, n, index=index)
+    assert len(rows) == n
+    assert (np.diff(rows) > 0).all()  # unique, in the order of the rows
+    assert set(rows) <= set(index)
+
+
+@every_choice
+def test_same_seed_same_choice(rng, how):
+    X = rng.standard_normal((200, 3))
+    one, two, other = (chosen(how, X, 10, seed=s) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert not np.array_equal(one, other)
+
+
+@every_choice
+def test_more_landmarks_than_different_samples(rng, how):
+    X = np.repeat(rng.standard_normal((4, 2)), 10, axis=0)
+    rows = chosen(how, X, 9)
+    assert len(set(rows)) == 9
+    if how != "random":
+        assert set(rows // 10) == {0, 1, 2, 3}  # each of the four is there
+
+
+@every_choice
+def test_all_samples_alike(how):
+    rows = chosen(how, np.ones((20, 2)), 5)
+    assert len(set(rows)) == 5
+
+
+def test_cholesky_takes_what_is_explained_least(rng):
+    X = rng.standard_normal((30, 2))
+    K = kofa.RBF(1.0)(X, X)
+    rows = [0]  # all have the same variance: the first
+    while len(rows) < 6:
+        k = K[:, rows]
+        left = np.diagonal(K - k @ np.linalg.solve(k[rows], k.T)).copy()
+        left[rows] = 0.0
+        rows.append(int(np.argmax(left)))
+    np.testing.assert_array_equal(chosen("cholesky", X, 6), np.sort(rows))
+
+
+@pytest.mark.parametrize("how", ["cholesky", "kmeans++"])
+def test_far_away_samples_are_landmarks(rng, how):
+    X = 0.01 * rng.standard_normal((16, 2))
+    X[[5, 8, 11]] += [[9.0, 0.0], [0.0, 9.0], [-9.0, 0.0]]
+    assert {5, 8, 11} <= set(chosen(how, X, 4))
+
+
+@every_choice
+def test_precomputed_kernel(rng, how):
+    X = rng.standard_normal((40, 3))
+    K = kofa.RBF(1.0)(X, X)
+    rows = chosen(how, K, 8, kofa.Precomputed())
+    assert len(set(rows)) == 8
+    if how == "cholesky":
+        np.testing.assert_array_equal(rows, chosen(how, X, 8))
+
+
+@every_choice
+def test_callable_kernel(rng, how):
+    X = rng.standard_normal((40, 3))
+    assert len(set(chosen(how, X, 8, Custom(lambda A, B: A @ B.T)))) == 8
+
+
+@every_choice
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "linear", "poly", "laplacian", "precomputed", "bank", lambda A, B: A @ B.T]
+)
+def test_every_kernel_in_a_model(rng, how, kernel):
+    X = rng.standard_normal((40, 4))
+    data = {"x": X @ X.T if kernel == "precomputed" else X}
+    views = {"x": kofa.Real(kernel=kernel, landmarks=7, landmarks_by=how)}
+    model = kofa.FactorModel(views, callback=lambda _: True).fit(data)
+    assert len(model.views_["x"].encoder.V) == 7
+    assert np.isfinite(model.transform(data)).all()
+
+
+@every_choice
+@pytest.mark.parametrize("landmarks", ["auto", "all", 40, 1000])
+def test_as_many_as_samples_is_all(rng, how, landmarks):
+    X = rng.standard_normal((40, 3))
+    views = {"x": kofa.Real(kernel="rbf", landmarks=landmarks, landmarks_by=how)}
+    encoder = kofa.FactorModel(views, callback=lambda _: True).fit({"x": X}).views_["x"].encoder
+    np.testing.assert_array_equal(encoder.V, encoder.scaling.encode(X))
+
+
+@every_choice
+def test_landmarks_have_values_and_labels(rng, how):
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal((60, 1))
+    X[:10], y[50:] = np.nan, np.nan
+    views = {"x": kofa.Real(kernel="rbf", landmarks=15, landmarks_by=how), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=["y"], callback=lambda _: True).fit({"x": X, "y": y})
+    rows = model.views_["x"].landmarks
+    assert len(rows) == 15
+    assert rows.min() >= 10
+    assert rows.max() < 50
+
+
+@every_choice
+def test_duplicated_landmarks_in_a_model_with_outputs(rng, how):
+    X = np.repeat(rng.standard_normal((15, 2)), 4, axis=0)
+    y = np.sin(X[:, :1]) + 0.1 * rng.standard_normal((60, 1))
+    views = {"x": kofa.Real(kernel="rbf", landmarks=40, landmarks_by=how), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=["y"]).fit({"x": X, "y": y})
+    assert np.mean((model.predict({"x": X}, "y") - y) ** 2) < 0.1 * y.var()
