@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from kofa import codec, omics
+from kofa import codec, omics, tuning
 from kofa.archive import naming
 from kofa.checkpoint import Checkpoint, check_holds, fingerprint
 from kofa.checks import check_path, flag, is_among, is_number, is_whole, nearest, shown, with_hints
@@ -36,7 +36,6 @@ from kofa.inference.start import energy
 from kofa.kernels.kernel_map import KernelMap
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import Array, BoolArray
-from kofa.preparation.as_published import ROUNDS
 from kofa.preparation.fit_data import Study, rows_seen, warn_of_slips
 from kofa.preparation.prepare import (
     FittedView,
@@ -51,9 +50,6 @@ from kofa.results import inspection
 from kofa.results.prediction import Prediction
 from kofa.views import View, check_outputs, check_views
 
-_MOST_ROWS = 300  # from which it is learnt what holes leave open
-_MOST_FACTORS = 100  # where their number is found
-_MOST_OF_KERNELS = 300  # directions of kernels that feed outputs
 Data = Any  # a dict of name → table, or a MuData or AnnData
 # What other tools call our parameters.
 _NAMES_ELSEWHERE = {
@@ -222,7 +218,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             fitted = journal.once(partial(fit_views, study, rng), rng)
             infer = partial(self._infer, study, seen=seen, rng=rng, journal=journal)
             engine, run, treated = infer(fitted)
-            for _ in range(ROUNDS if learns_by_reconstruction(study) else 0):
+            for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(study) else 0):
                 fitted = with_reconstructed_relevance(study, fitted, run.state, engine.Z, seen)
                 engine, run, treated = infer(fitted)
             if any(view.sparse == "ard" for view in study.views.values()):
@@ -333,7 +329,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _settings(self, treated: Sequence[Role]) -> Settings:
         """What was asked for, or what serves outputs best, or tables without outputs."""
         exact = any(role.exact for role in treated)
-        n_factors, tol = (_MOST_OF_KERNELS, 1e-3) if exact else (_MOST_FACTORS, 2e-4)
+        n_factors, tol = (
+            (tuning.MOST_KERNEL_FACTORS, 1e-3) if exact else (tuning.MOST_FACTORS, 2e-4)
+        )
         return Settings(
             n_factors=int(n_factors if self.n_factors is None else self.n_factors),
             max_iter=int(self.max_iter),
@@ -790,7 +788,7 @@ def _with_holes(
         others = [n for n in fitted if study.sources[n] != study.sources[name]]
         if any(n in others for n in holed):
             rows = np.flatnonzero(study.seen(name) & np.any([study.seen(n) for n in others], 0))
-            rows = np.sort(rng.choice(rows, min(len(rows), _MOST_ROWS), replace=False))
+            rows = np.sort(rng.choice(rows, min(len(rows), tuning.HOLES_ROWS), replace=False))
             given = Prediction(fitted, state, *study.sample(others, rows))
             changed[name] = replace(fitted[name], holes_in_fit=given.mean_variance_of_holes(name))
     return changed

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats as ss
 from scipy.integrate import trapezoid
 from scipy.special import log_ndtr
+from test_bound import expected_square, weight_covariance
 
 from conftest import core
 from kofa.inference.bound import elbo, likelihood
@@ -20,7 +21,6 @@ from kofa.inference.statistics import centred
 from kofa.likelihoods.bernoulli import Bernoulli
 from kofa.likelihoods.multinomial import Multinomial
 from kofa.likelihoods.poisson import Poisson
-from test_bound import expected_square, weight_covariance
 from numerical import ahead_of, integrate_cone
 
 RATE, MOST = np.array([1.5, 4.0, 0.5]), np.array([20.0, 40.0, 9.0])

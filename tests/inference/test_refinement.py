@@ -10,11 +10,12 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from conftest import core
+from kofa import tuning
 from kofa.inference.bound import elbo
 from kofa.inference.global_step import global_step, update_weights
 from kofa.inference.observations import Observations
 from kofa.inference.posterior import Gamma
-from kofa.inference.refinement import SIGNALS, Chart, choose_scale, left_out, refine, sample_rows
+from kofa.inference.refinement import Chart, choose_scale, left_out, refine, sample_rows
 from kofa.inference.role import Role
 from kofa.inference.statistics import centred
 from kofa.likelihoods.bernoulli import Bernoulli
@@ -190,7 +191,7 @@ def test_scale_is_the_one_that_predicts_left_out_samples_best(rng, make):
     energy = np.array([1.0, 0.5])
     chosen = energy.sum() / choose_scale(state[0], data, Z, energy, rng).mean[0]
     X, scores = np.column_stack([Z, np.ones(len(Z))]), []
-    for signal in SIGNALS[:6]:
+    for signal in tuning.SIGNALS[:6]:
         alpha, score = energy.sum() / signal / energy, 0.0
         whole = posterior_mode(data, Z, alpha)
         for n in range(len(Z)):
@@ -200,7 +201,7 @@ def test_scale_is_the_one_that_predicts_left_out_samples_best(rng, make):
         scores.append(score)
     best = int(np.argmax(scores))
     assert 0 < best < len(scores) - 1
-    assert abs(int(np.argmin(np.abs(np.log(np.array(SIGNALS) / chosen)))) - best) <= 1
+    assert abs(int(np.argmin(np.abs(np.log(np.array(tuning.SIGNALS) / chosen)))) - best) <= 1
 
 
 def test_left_out_respects_the_precision_of_each_column(rng):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numerical import differences
 import pytest
 
 import kofa
@@ -13,6 +12,7 @@ from kofa.kernels.learning import learn, starts
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import LogRelevance, Relevance, Source, Width
 from kofa.linalg import Groups, centre
+from numerical import differences
 
 PLANTED = [2, 7, 11]
 

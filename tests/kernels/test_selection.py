@@ -9,11 +9,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import kofa
+from kofa import tuning
 from kofa.kernels.mixture import components
 from kofa.kernels.selection import (
-    _LEAST_NOISE,
-    _RESIDUAL,
-    PRICE,
     Candidates,
     Evidence,
     Pool,
@@ -43,7 +41,7 @@ def direct(candidates, chosen, Y, base=None):
     Q = sum(nystrom(c.K, c.rows, list(s)) for c, s in zip(candidates, chosen, strict=True))
     Q = Q + (0.0 if base is None else base) + np.zeros((len(Y), len(Y)))
     H = np.eye(len(Y)) - 1 / len(Y)
-    noise = np.maximum(NOISE, _LEAST_NOISE)[NOISES.label]
+    noise = np.maximum(NOISE, tuning.VECTOR_LEAST_NOISE)[NOISES.label]
     return sum(
         multivariate_normal(np.zeros(len(Y)), H @ Q @ H + s * np.eye(len(Y))).logpdf(H @ y)
         for y, s in zip(Y.T, noise, strict=True)
@@ -156,7 +154,7 @@ def test_the_choice_pays_for_itself(rng):
     candidates, Y, _ = problem(rng)
     (selection,) = by_evidence(candidates, Y, NOISE, NOISES)
     worth = [
-        direct(candidates, [list(selection.chosen[:k])], Y) - PRICE * k
+        direct(candidates, [list(selection.chosen[:k])], Y) - tuning.VECTOR_PRICE * k
         for k in range(len(selection.chosen) + 1)
     ]
     assert int(np.argmax(worth)) == len(selection.chosen)
@@ -268,7 +266,7 @@ def test_by_residual_stops_when_little_is_left(rng):
     K = kofa.RBF(2.0)(X, X)
     order = list(by_residual(Candidates(K, np.arange(N), N)).chosen)
     left = [np.trace(K - nystrom(K, np.arange(N), c)) / N for c in (order[:-1], order)]
-    assert left[1] <= _RESIDUAL < left[0]
+    assert left[1] <= tuning.VECTOR_RESIDUAL < left[0]
 
 
 def test_by_residual_is_capped_and_judges_the_rest(rng):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numerical import ahead_of, integrate_cone
 import pytest
 from scipy import stats as ss
-from scipy.integrate import quad, quad_vec
-from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr, ndtr
+from scipy.integrate import quad
+from scipy.special import ndtr
 
 import kofa
 from kofa.data.scaling import Scaling
@@ -21,6 +19,7 @@ from kofa.likelihoods.gaussian import Gaussian
 from kofa.likelihoods.log_normal import LogNormal
 from kofa.likelihoods.multinomial import Multinomial
 from kofa.likelihoods.poisson import Poisson
+from numerical import ahead_of, integrate_cone
 
 CLASSES = [2, 3, 10, 40]
 

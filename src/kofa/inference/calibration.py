@@ -22,6 +22,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
+from kofa import tuning
 from kofa.inference.local_step import known
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State, ViewPosterior
@@ -30,11 +31,7 @@ from kofa.inference.projection import settle
 from kofa.inference.refinement import left_out, sample_rows
 from kofa.linalg import Array, Groups
 
-_LIMITS = (-1.5, 1.5)  # of log sharpness
-_PRIOR = 0.5  # its standard deviation a priori
-_STRONG = 3.0  # nats: strong evidence that the factors say nothing
 _ROUNDS = 12  # in which the mean of probabilities, or the variance of counts, is found
-_WILD = 4.0  # standard deviations: counts further away count as that far
 _NO_RATE = 1e-100
 
 
@@ -84,9 +81,14 @@ def _sharpest(surprise: Callable[[float], float]) -> tuple[float, float]:
     """The sharpness of the least surprise, and this, with that of the prior."""
 
     def with_prior(log_sharpness: float) -> float:
-        return surprise(float(np.exp(log_sharpness))) + 0.5 * (log_sharpness / _PRIOR) ** 2
+        return (
+            surprise(float(np.exp(log_sharpness)))
+            + 0.5 * (log_sharpness / tuning.LOG_SHARPNESS_PRIOR) ** 2
+        )
 
-    found = minimize_scalar(with_prior, bounds=_LIMITS, method="bounded", options={"xatol": 0.01})
+    found = minimize_scalar(
+        with_prior, bounds=tuning.LOG_SHARPNESS_LIMITS, method="bounded", options={"xatol": 0.01}
+    )
     return float(np.exp(found.x)), float(found.fun)
 
 
@@ -103,7 +105,7 @@ def _of_ones(data: Observations, part: Observations, away: Array, variance: Arra
         return _surprise(part, centre(sharpness) + sharpness * away, variance)
 
     sharpness, least = _sharpest(surprise)
-    if surprise(0.0) < least - _STRONG:
+    if surprise(0.0) < least - tuning.STRONG_EVIDENCE:
         sharpness = 0.0
     return Calibration(sharpness, centre(sharpness))
 
@@ -144,7 +146,7 @@ def overdispersion(
     excess = np.zeros(mean.shape[1])
     for _ in range(_ROUNDS):
         total = mu + rise * (variance + excess)
-        surplus = np.minimum(square, _WILD**2 * total) - mu - rise * variance
+        surplus = np.minimum(square, tuning.WILD_COUNT**2 * total) - mu - rise * variance
         weight = np.where(part.mask, rise / np.maximum(total, _NO_RATE) ** 2, 0.0)
         weighed = np.maximum((weight * rise).sum(axis=0), _NO_RATE)
         excess = np.maximum((weight * surplus).sum(axis=0) / weighed, 0.0)

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.calibration import overdispersion
 from kofa.inference.engine import Engine
 from kofa.inference.loop import logger
@@ -26,17 +27,6 @@ from kofa.inference.role import Role
 from kofa.inference.run import Callback, Journal, Plan, Run, Settings
 from kofa.inference.start import energy, prepare, spectral, start
 from kofa.linalg import Array, BoolArray, threads_for
-
-SWEEPS_OF_ALL = 25  # of inputs without noise, at most
-
-
-MOST_DIRECTIONS = 300  # of inputs without noise
-
-
-MANY_PATTERNS = 100  # of holes, each of which costs an inverse
-
-
-MOST_READ_OUT = 100  # factors from which a view is read out, where their number is free
 
 
 def _of_start(notify: Callback, nth: int) -> Callback:
@@ -91,11 +81,11 @@ def _all_directions(plan: Plan, inner: Engine) -> Plan | None:
     if not any(primal):
         return None
     settings = plan.settings
-    most = settings.n_factors if not settings.free else MOST_DIRECTIONS
-    if inner.rows.labels.size > MANY_PATTERNS:
-        most = min(most, MOST_READ_OUT)
+    most = settings.n_factors if not settings.free else tuning.MOST_DIRECTIONS
+    if inner.rows.labels.size > tuning.MANY_PATTERNS:
+        most = min(most, tuning.MOST_READ_OUT)
     exact = [replace(r, exact=r.exact or p) for r, p in zip(plan.roles, primal, strict=True)]
-    few = min(settings.max_iter, SWEEPS_OF_ALL)
+    few = min(settings.max_iter, tuning.EXACT_SWEEPS)
     settings = replace(settings, n_factors=most, free=False, rotate=False, max_iter=few)
     return replace(plan, roles=exact, settings=settings)
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kofa import tuning
 from kofa.inference.bound import elbo
 from kofa.inference.engine import Engine
 from kofa.inference.global_step import global_step
@@ -18,15 +19,6 @@ from kofa.inference.statistics import ViewStatistics, centred
 from kofa.inference.surrogate import moves, soften
 
 logger = logging.getLogger("kofa")
-
-
-PATIENCE = 4  # quiet iterations in a row that end a fit
-
-
-SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
-
-
-ROTATION_PACE = 1.3  # the next rotation comes after this times as many iterations: first 3, 4, 6, 8
 
 
 def run(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Journal) -> Run:
@@ -73,7 +65,7 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     watched = plan.watched(bound)
     slow = abs(watched - now.watched) <= settings.tol * stats.n_samples
     quiet = now.quiet + 1 if slow and not pruned else 0
-    converged = quiet >= PATIENCE
+    converged = quiet >= tuning.PATIENCE
     if converged and engine.rows.augmented:
         state, converged = _soften(engine, state, views)
         quiet = 0
@@ -84,7 +76,7 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     if settings.rotate and not (pruned or over) and n_iter >= turn:
         state, change = rotate(state, stats)
         engine.rotate(*change)
-        turn = ROTATION_PACE * n_iter
+        turn = tuning.ROTATION_PACE * n_iter
     history = (*now.history, iteration)
     return Run(state, engine.Z, history, watched, quiet, turn, converged, stopped)
 
@@ -103,4 +95,4 @@ def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> tu
             fall = engine.sag(m, state[m].weights, steps)
             softened[m] = soften(state[m], views[m], fall)
     change = max(old.rho - new.rho for old, new in zip(state, softened, strict=True))
-    return (state, True) if change < SOFT_ENOUGH else (tuple(softened), False)
+    return (state, True) if change < tuning.CURVATURE_RATIO_TOL else (tuple(softened), False)

@@ -6,16 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.engine import Engine
 from kofa.inference.loop import iterate, run
 from kofa.inference.posterior import State
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.start import prepare, start
-
-TRIAL = 12  # iterations after which fewer factors have to have the higher bound
-
-
-COARSE = 10.0  # times the tolerance, where weak factors are left out first
 
 
 def ascend(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Journal) -> Run:
@@ -26,7 +22,9 @@ def ascend(engine: Engine, plan: Plan, state: State, notify: Callback, journal: 
     """
     if plan.exact:
         return run(engine, plan, state, notify, journal)
-    coarse = replace(plan, settings=replace(plan.settings, tol=COARSE * plan.settings.tol))
+    coarse = replace(
+        plan, settings=replace(plan.settings, tol=tuning.COARSE_TOL * plan.settings.tol)
+    )
     found = run(engine, coarse, state, notify, journal)
     found = with_fewer(engine, coarse, found, notify, journal)
     if found.converged:
@@ -69,10 +67,10 @@ def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
 def _trial(engine: Engine, plan: Plan, state: State, found: Run) -> Run | None:
     """Some iterations from another state, or None if its bound will hardly be higher."""
     now, last = Run(state, engine.Z), -np.inf
-    for _ in range(TRIAL):
+    for _ in range(tuning.TRIAL_ITERATIONS):
         now = iterate(engine, plan, now, _tell_nobody)
         gap = found.lower_bound - now.lower_bound
-        if now.converged or TRIAL * (now.lower_bound - last) < gap:
+        if now.converged or tuning.TRIAL_ITERATIONS * (now.lower_bound - last) < gap:
             break
         last = now.lower_bound
     return now if now.lower_bound > found.lower_bound else None
@@ -114,7 +112,7 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     for start_Z in (Z, more):
         state = start(engine, prepare(engine, plan.roles, start_Z), start_Z)
         now = Run(state, engine.Z)
-        for _ in range(TRIAL):
+        for _ in range(tuning.TRIAL_ITERATIONS):
             now = iterate(engine, plan, now, _tell_nobody)
         bounds.append(now.lower_bound)
     engine.Z = found.Z

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.engine import Engine
-from kofa.inference.fit import MOST_READ_OUT, _all_directions, _explain
+from kofa.inference.fit import _all_directions, _explain
 from kofa.inference.global_step import global_step
 from kofa.inference.posterior import State
 from kofa.inference.pruning import informative
@@ -18,8 +19,6 @@ from kofa.inference.run import Plan, Settings
 from kofa.inference.start import prepare, spectral, start
 from kofa.inference.statistics import centred
 from kofa.linalg import Array
-
-READ_OUT_SWEEPS = 5  # of the views from which another is read out
 
 
 def read_out(
@@ -40,7 +39,7 @@ def read_out(
     inner = engine.part(others)
     seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
     treated = [replace(roles[i], exact=roles[i].kernelized) for i in others]
-    most = MOST_READ_OUT if settings.free else settings.n_factors
+    most = tuning.MOST_READ_OUT if settings.free else settings.n_factors
     outer, target = engine.part([m], seen), replace(roles[m], output=True)
     alone = unexplained(outer, [target])
 
@@ -72,7 +71,7 @@ def _of_few_sweeps(
         state = start(engine, prepare(engine, roles, Z), Z)
     else:
         engine.Z, _ = engine.settle(state)
-    for _ in range(READ_OUT_SWEEPS):
+    for _ in range(tuning.READ_OUT_SWEEPS):
         stats = engine.sweep(state)
         state = global_step(state, centred(stats, engine.rows))
         keep = informative(state, stats.n_samples)

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize
 
+from kofa import tuning
 from kofa.inference.global_step import metric, update_weights
 from kofa.inference.local_step import known
 from kofa.inference.observations import Observations, Rows
@@ -92,8 +93,6 @@ def refine(view: ViewPosterior, s: ViewStatistics, revisit: Revisit) -> Weights:
 
 # ---------------------------------------------------------------- the scale of the weights
 
-SIGNALS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # prior variances of η to try
-_MOST_ROWS = 600  # a scale needs no more
 _STRATA = 8  # columns by whose values these are drawn
 _STEP = 1e-4  # of a difference quotient
 
@@ -111,7 +110,7 @@ def choose_scale(
     (s,) = centred(statistics(part, known(Z, part.labels)), part)
     (data,) = part.views
     scores: list[float] = []
-    for signal in SIGNALS:
+    for signal in tuning.SIGNALS:
         alpha = Known(float(energy.sum()) / signal / energy)
         if not scores:
             weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
@@ -130,28 +129,28 @@ def _peak(scores: list[float]) -> float:
     """The signal with the highest score, by a parabola through the best and its neighbours."""
     i = int(np.argmax(scores))
     if not 0 < i < len(scores) - 1:
-        return SIGNALS[i]
+        return tuning.SIGNALS[i]
     left, top, right = scores[i - 1 : i + 2]
     shift = 0.5 * (left - right) / (left - 2.0 * top + right)
-    step = np.log(SIGNALS[i + 1] / SIGNALS[i - 1]) / 2.0
+    step = np.log(tuning.SIGNALS[i + 1] / tuning.SIGNALS[i - 1]) / 2.0
     # More digits depend on the order of the samples, and mean nothing.
-    return float(SIGNALS[i] * np.exp(round(shift, 2) * step))
+    return float(tuning.SIGNALS[i] * np.exp(round(shift, 2) * step))
 
 
 def sample_rows(data: Observations, qualify: BoolArray, rng: np.random.Generator) -> IntArray:
     """Some of the rows that qualify, at random; each class, or value, keeps its share."""
     rows = np.flatnonzero(qualify)
-    if len(rows) <= _MOST_ROWS:
+    if len(rows) <= tuning.HELD_OUT_ROWS:
         return rows
     rows = rng.permutation(rows)
     if data.targets is None or data.likelihood is None:
-        return np.sort(rows[:_MOST_ROWS])
+        return np.sort(rows[: tuning.HELD_OUT_ROWS])
     targets = data.targets[rows]
     alike = [np.argmax(targets, axis=1)] if data.likelihood.competing else targets.T[:_STRATA]
     rows = rows[np.lexsort(alike)]
     # Evenly spaced among rows in the order of their values
-    step = len(rows) / _MOST_ROWS
-    return np.sort(rows[((rng.random() + np.arange(_MOST_ROWS)) * step).astype(np.intp)])
+    step = len(rows) / tuning.HELD_OUT_ROWS
+    return np.sort(rows[((rng.random() + np.arange(tuning.HELD_OUT_ROWS)) * step).astype(np.intp)])
 
 
 def left_out(

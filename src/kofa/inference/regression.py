@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.bound import elbo
 from kofa.inference.global_step import update_view, update_weights
 from kofa.inference.local_step import known
@@ -22,7 +23,7 @@ from kofa.inference.posterior import Gamma, Known, State, ViewPosterior, Weights
 from kofa.inference.predictor import linear_predictor
 from kofa.inference.refinement import choose_scale, left_out, refine, sample_rows
 from kofa.inference.role import Role
-from kofa.inference.start import LEAST_ENERGY, OUTPUT_START_NOISE, SPECTRAL_SHAPE, start_view
+from kofa.inference.start import LEAST_ENERGY, start_view
 from kofa.inference.statistics import Statistics, Touch, ViewStatistics, centred
 from kofa.linalg import Array, Groups, IntArray
 
@@ -224,7 +225,7 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
     eigenvalues, U = np.linalg.eigh(root[:, None] * s.S * root)
     lam = np.maximum(eigenvalues, 0.0)[s.columns.label]
     r = s.columns.matmul(s.R * root, U)
-    a, tau = 1.0 / (1.0 - OUTPUT_START_NOISE), view.precision
+    a, tau = 1.0 / (1.0 - tuning.OUTPUT_START_NOISE), view.precision
     prior = view.tau_prior
     for _ in range(_SCALE_STEPS):
         variance = 1.0 / (a + tau[:, None] * lam)
@@ -239,12 +240,12 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
         )
         told = float((1.0 - a * variance).sum())
         # As if one weight more were known, of the size of the start
-        next_a = (told + 1.0) / (float((v**2).sum()) + 1.0 - OUTPUT_START_NOISE)
+        next_a = (told + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
         change = max(abs(np.log(next_a / a)), float(np.abs(np.log(next_tau / tau)).max()))
         a, tau = next_a, next_tau
         if change < _SCALE_ENOUGH:
             break
-    shape = np.array(SPECTRAL_SHAPE)
+    shape = np.array(tuning.SPECTRAL_SHAPE)
     alpha = Gamma(shape, shape * share / a)
     start = tau[:1] if view.tau.mean.size == 1 else tau
     noise = Gamma(np.ones_like(start), 1.0 / start)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.engine import Engine
 from kofa.inference.global_step import expected_residual, global_step, update_alpha, update_weights
 from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior
@@ -14,62 +15,43 @@ from kofa.inference.statistics import ViewStatistics, centred
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, solve_positive
 
-SPECTRAL_SHAPE = 50.0  # ν/2 of an output's spectral prior
 LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
-PRIOR = 1e-6  # a0 = b0 of the broad Gamma priors; the data are on unit scale
-
-
-NOISE_FLOOR = 1e-6  # prior belief: no column is known better than to 1e-3 of its spread
-
-
-GRAM_JITTER = 1e-8  # of the mean variance of landmarks, so that duplicates do no harm
-
-
-PRIMAL_START_NOISE = 0.1  # least share of a primal view's variance that starts as noise
-
-
-OUTPUT_START_NOISE = 0.5
-
-
-# A kernel is computed, not measured: where it feeds outputs (`Role.exact`) its only noise is what
-# the factors leave out at the start, or the least with which the bound still has eight digits. A
-# prior worth HELD times the data holds it there.
-HELD = 1e3
-
-
-HELD_FLOOR = 3e-8
 
 
 def start_view(role: Role, s: ViewStatistics, likelihood: Likelihood | None) -> ViewPosterior:
     """q of one view given Z: all but least squares, with the noise that this leaves."""
     n_columns, k = s.R.shape
     ones = np.ones(n_columns)
-    ridge = 1e-10 * float(s.n.max()) / HELD_FLOOR  # of a Z on unit scale, where rows are few
-    q = update_weights(s, np.full(k, ridge), ones, ones / HELD_FLOOR)
+    ridge = (
+        1e-10 * float(s.n.max()) / tuning.EXACT_NOISE
+    )  # of a Z on unit scale, where rows are few
+    q = update_weights(s, np.full(k, ridge), ones, ones / tuning.EXACT_NOISE)
     n, residual, total = s.n_column, expected_residual(q, s), s.y_square
     if not role.noise_per_column:
         n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
-    least = OUTPUT_START_NOISE if role.output else PRIMAL_START_NOISE
+    least = tuning.OUTPUT_START_NOISE if role.output else tuning.PRIMAL_START_NOISE
     if role.kernelized or role.exact:
         least = 0.0
     # Of a handful of columns more is rounding.
-    least_held = HELD_FLOOR * max(1.0, 10.0 / n_columns)
-    floor = (least_held if role.exact else NOISE_FLOOR) * np.maximum(n, total)
+    least_held = tuning.EXACT_NOISE * max(1.0, 10.0 / n_columns)
+    floor = (least_held if role.exact else tuning.NOISE_FLOOR) * np.maximum(n, total)
     noise = np.maximum(residual, least * total) + floor
-    tau_prior: Precision = Gamma(np.full(n.shape, PRIOR), PRIOR + 0.5 * floor)
+    tau_prior: Precision = Gamma(
+        np.full(n.shape, tuning.BROAD_PRIOR), tuning.BROAD_PRIOR + 0.5 * floor
+    )
     if role.exact:
-        tau_prior = Gamma(HELD * n, HELD * noise)
+        tau_prior = Gamma(tuning.EXACT_WEIGHT * n, tuning.EXACT_WEIGHT * noise)
     tau: Precision = Gamma(0.5 * n, 0.5 * noise)
     if likelihood is not None and likelihood.curvature is not None:
         tau = tau_prior = Known(likelihood.curvature)
-    alpha_prior = Gamma(np.array(PRIOR), np.full(k, PRIOR))
+    alpha_prior = Gamma(np.array(tuning.BROAD_PRIOR), np.full(k, tuning.BROAD_PRIOR))
     return ViewPosterior(
         weights=q,
         alpha=update_alpha(alpha_prior, q, ones),
         gamma=Gamma(ones, ones) if role.sparse else None,
         tau=tau,
         alpha_prior=alpha_prior,
-        gamma_prior=Gamma(np.array(PRIOR), np.array(PRIOR)),
+        gamma_prior=Gamma(np.array(tuning.BROAD_PRIOR), np.array(tuning.BROAD_PRIOR)),
         tau_prior=tau_prior,
     )
 
@@ -84,7 +66,7 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     if not role.grams:
         return np.asarray(role.weight * (W**2).mean(axis=0, keepdims=True))
     gram = np.sum(role.grams, axis=0)
-    dual = solve_positive(gram, W, GRAM_JITTER)
+    dual = solve_positive(gram, W, tuning.GRAM_JITTER)
     return np.array([np.maximum((dual * (part @ dual)).sum(axis=0), 0.0) for part in role.grams])
 
 

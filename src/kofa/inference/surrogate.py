@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.global_step import blur
 from kofa.inference.observations import Observations
 from kofa.inference.posterior import ViewPosterior
 from kofa.inference.statistics import ViewStatistics
 from kofa.linalg import Array
-
-_LEAST_RHO = 0.01
-
 
 _LEAST_BLUR = 1e-6
 
@@ -47,4 +45,6 @@ def soften(view: ViewPosterior, s: ViewStatistics, fall: float) -> ViewPosterior
     variance = float(view.precision @ blur(view.weights, s))
     if variance <= _LEAST_BLUR * s.n.sum():
         return view  # the samples are known; differences of g would be rounding
-    return replace(view, rho=min(view.rho, max(2.0 / 3.0 * fall / variance, _LEAST_RHO)))
+    return replace(
+        view, rho=min(view.rho, max(2.0 / 3.0 * fall / variance, tuning.LEAST_CURVATURE_RATIO))
+    )

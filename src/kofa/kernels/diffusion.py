@@ -7,15 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kofa import tuning
 from kofa.errors import DeclarationError
 from kofa.kernels.formulas import Kernel
 from kofa.kernels.graphs import Graph
 from kofa.linalg import Array, inner
-
-TIME = 5.0  # of a diffusion, where no outputs tell it
-
-
-_MOST_ROWS = 2000  # of the graph along which a diffusion spreads
 
 
 @dataclass(frozen=True)
@@ -72,13 +68,13 @@ class Diffusion(Kernel):
         return replace(self, graph=Graph.of(np.asarray(rows, dtype=float), int(self.neighbours)))
 
     def on(self, X: Array, rng: np.random.Generator) -> Diffusion:
-        if len(X) > _MOST_ROWS:
-            X = X[np.sort(rng.choice(len(X), _MOST_ROWS, replace=False))]
+        if len(X) > tuning.DIFFUSION_ROWS:
+            X = X[np.sort(rng.choice(len(X), tuning.DIFFUSION_ROWS, replace=False))]
         return self.of(X)
 
     def resolve(self, V: Array) -> Diffusion:
         kernel = self.of(V) if self.needs_rows else self
-        return replace(kernel, time=TIME) if isinstance(self.time, str) else kernel
+        return replace(kernel, time=tuning.DIFFUSION_TIME) if isinstance(self.time, str) else kernel
 
     def spread(self, X: Array) -> tuple[Array, Array]:
         """What rows put on the directions of the graph, and how near they are to its rows."""

@@ -10,29 +10,13 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
+from kofa import tuning
 from kofa.kernels.formulas import Kernel
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import Source
 from kofa.linalg import Array, IntArray, centre
 
-_START_NOISE = 0.3
-
-
-# The variance that the kernels give the outputs, Σ_m v_m K_m at their median widths, is a priori
-# within this (in its logarithm) of one. The likelihood of smooth data rises for ever wider kernels
-# with ever larger v, whose signal sits in directions that are too faint for a factor model: enb
-# with RBF gains .04 of R² by it, edm and oes97 lose up to .01.
-_SCALE_PRIOR = 0.5
-
-
-_SIMILAR = 0.1  # least square of similarities to others, relative to that to oneself
-
-
 _FEW_NOISES = 4  # up to here a Cholesky factor for each is cheaper than one eigendecomposition
-
-
-# Starts of relevances race for a while, and the best goes on: widths times the median distance.
-RACE_WIDTHS, RACE_STEPS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4), 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +47,9 @@ class Objective:
     def begin(self) -> Array:
         own = [source.begin for source in self.sources]
         v = -np.log(len(self.sources) * self.variances)
-        return np.concatenate([*own, v, np.full(self.outputs.noises.size, np.log(_START_NOISE))])
+        return np.concatenate(
+            [*own, v, np.full(self.outputs.noises.size, np.log(tuning.LEARNING_START_NOISE))]
+        )
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
@@ -87,8 +73,8 @@ class Objective:
         own, v, noise = self.split(theta)
         parts = [s.log_prior(t) for s, t in zip(self.sources, own, strict=True)]
         share = v * self.variances
-        surprise = float(np.log(share.sum())) / _SCALE_PRIOR
-        of_v = -surprise / _SCALE_PRIOR * share / share.sum()
+        surprise = float(np.log(share.sum())) / tuning.SCALE_PRIOR
+        of_v = -surprise / tuning.SCALE_PRIOR * share / share.sum()
         value = sum(value for value, _ in parts) - 0.5 * surprise**2
         return value, np.concatenate([*(g for _, g in parts), of_v, np.zeros_like(noise)])
 
@@ -116,7 +102,7 @@ class Objective:
         kernels = [s.evaluate(t)[0] for s, t in zip(self.sources, own, strict=True)]
         total = centre(np.asarray(sum(v_m * K for v_m, K in zip(v, kernels, strict=True))))
         alone = float((np.diagonal(total) ** 2).sum())
-        return float(np.vdot(total, total)) < (1.0 + _SIMILAR) * alone
+        return float(np.vdot(total, total)) < (1.0 + tuning.COLLAPSED_SIMILARITY) * alone
 
     def learnt(self, theta: Array) -> list[Kernel]:
         own, _, _ = self.split(theta)
@@ -151,7 +137,7 @@ class Objective:
     def cheapest(self, starts: Sequence[Array], max_iter: int) -> Array:
         """The best θ from several starts, in which what is off in the first is off in all."""
         off = (starts[0] == 0.0) & (np.arange(len(starts[0])) < self.ends[-1])
-        tried = [self.maximise(np.where(off, 0.0, start), RACE_STEPS) for start in starts]
+        tried = [self.maximise(np.where(off, 0.0, start), tuning.RACE_STEPS) for start in starts]
         best = min(tried, key=lambda theta: self.negative(theta)[0])
         return self.without_the_weakest(self.maximise(best, max_iter))
 

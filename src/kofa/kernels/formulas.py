@@ -9,12 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
+from kofa import tuning
 from kofa.checks import is_number, shown
 from kofa.errors import DataError, DeclarationError
 from kofa.linalg import Array, IntArray, by_rows, filled_up, inner, squared_distances
-
-MEDIAN_ROWS = 1000  # rows from which a median distance is taken
-
 
 _SHOWN = 8  # features whose relevance a repr lists
 
@@ -229,7 +227,7 @@ class Radial(Kernel):
 
     def median_width(self, V: Array) -> float:
         """Median distance between rows, over at most a thousand evenly spaced ones."""
-        V = V[:: max(1, -(-len(V) // MEDIAN_ROWS))]
+        V = V[:: max(1, -(-len(V) // tuning.MEDIAN_ROWS))]
         distance = self.distance(V, V)[np.triu_indices(len(V), 1)]
         positive = distance[distance > 1e-12]
         return self.typical(float(np.median(positive))) if len(positive) else 1.0

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
+from kofa import tuning
 from kofa.linalg import Array, IntArray, squared_distances
 
-_MOST_DIRECTIONS = 300  # that spread slowest; of the others little is left
-_LEAST_SCALE = 0.1  # of a row among duplicates, relative to the mean over all rows
-_FAR = 2.0  # local scales from the nearest row at which a row starts to be unlike all of them
 _BLOCK = 2**20  # distances that are computed at a time
 
 
@@ -37,13 +35,13 @@ class Graph:
         plain = cls(rows, np.ones(m), np.empty((m, 0)), np.empty(0))
         last = [square[:, -1] for _, square in plain._nearest(rows, neighbours)]
         scale = np.sqrt(np.concatenate(last))
-        scale = np.maximum(scale, _LEAST_SCALE * float(scale.mean()) or 1.0)
+        scale = np.maximum(scale, tuning.GRAPH_LEAST_SCALE * float(scale.mean()) or 1.0)
         W = np.zeros((m, m))
         which, weights, _ = replace(plain, scale=scale)._weights(rows, neighbours)
         W[np.arange(m)[:, None], which] = weights
         W = np.maximum(W, W.T)
         root = 1.0 / np.sqrt(W.sum(axis=1))
-        first = max(0, m - _MOST_DIRECTIONS)
+        first = max(0, m - tuning.DIFFUSION_DIRECTIONS)
         e, U = scipy.linalg.eigh(W * root * root[:, None], subset_by_index=[first, m - 1])
         return cls(rows, scale, root[:, None] * U, np.maximum(1.0 - e, 0.0))
 
@@ -58,7 +56,7 @@ class Graph:
         total = np.zeros((len(X), self.directions.shape[1]))
         for j in range(which.shape[1]):  # no sum whose rounding depends on how many rows there are
             total += weights[:, j, None] * self.directions[which[:, j]]
-        away = (square / (_FAR * self.scale[which]) ** 2).min(axis=1)
+        away = (square / (tuning.GRAPH_FAR * self.scale[which]) ** 2).min(axis=1)
         return total, np.exp(-0.5 * away**2)
 
     def _weights(self, X: Array, neighbours: int) -> tuple[IntArray, Array, Array]:

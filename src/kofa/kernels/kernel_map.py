@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kofa import tuning
 from kofa.data.scaling import REACH, Scaling
 from kofa.errors import DataError, warn
 from kofa.kernels.formulas import LARGEST, Kernel, Precomputed
@@ -22,12 +23,6 @@ ROUNDING = 1e-9  # of a similarity: what less of it is left unexplained may be r
 
 # What centring leaves of a kernel, relative to its values: below, it is rounding, or that shows.
 _CONSTANT, _HARDLY_VARIES = 1e-12, 1e-7
-
-
-_COMPARED = 500  # landmarks that tell how unlike all of them a row is
-
-
-_DONORS = 50  # landmarks whose values are tried in the holes of a row
 
 
 Unseen = Callable[[Array], tuple[Array, Array]]
@@ -188,7 +183,7 @@ class KernelMap:
         """
         if isinstance(self.kernel, Precomputed) or not self.mean_self > 0:
             return lambda values: (np.full(len(values), np.nan), np.zeros(len(values)))
-        some, unit = _evenly(self.V, _COMPARED), self.scale / self.mean_self
+        some, unit = _evenly(self.V, tuning.NOVELTY_LANDMARKS), self.scale / self.mean_self
         ridge = ridge / unit
         e, U = np.linalg.eigh(np.sum(self.grams(self.V), axis=0)[np.ix_(some, some)])
         known = e > _CONSTANT * e[-1]
@@ -211,9 +206,9 @@ class KernelMap:
     def _donors(self) -> Array:
         """Landmarks whose values may stand in a hole: some of those with the fewest holes."""
         fills = (self.scaling.fill == self.V).sum(axis=1)
-        most = np.sort(fills)[:_DONORS][-1]
+        most = np.sort(fills)[: tuning.HOLE_DONORS][-1]
         complete = self.V[fills <= most]
-        return np.asarray(complete[_evenly(complete, _DONORS)])
+        return np.asarray(complete[_evenly(complete, tuning.HOLE_DONORS)])
 
     def for_other_values(self, values: Array) -> Iterator[tuple[IntArray, Array]]:
         """Rows with holes, and how their similarities change with other values in the holes.

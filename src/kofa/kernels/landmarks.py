@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from kofa import tuning
 from kofa.kernels.formulas import Kernel, Precomputed
 from kofa.linalg import Array, IntArray
 
 Choice = Literal["random", "kmeans++", "cholesky"]
-_CANDIDATES = 4  # per landmark, drawn at random before the choice: it costs a product with each
 
 
 def choose(
@@ -27,8 +27,8 @@ def choose(
     """
     if how == "random" or (kernel.diagonal(X[:1]) is None and not isinstance(kernel, Precomputed)):
         return np.sort(rng.choice(index, n, replace=False))
-    if len(index) > _CANDIDATES * n:
-        index = np.sort(rng.choice(index, _CANDIDATES * n, replace=False))
+    if len(index) > tuning.LANDMARK_CANDIDATES * n:
+        index = np.sort(rng.choice(index, tuning.LANDMARK_CANDIDATES * n, replace=False))
 
     def column(i: int) -> Array:
         return np.asarray(kernel(X[index], kernel.landmarks(X, index[[i]]))[:, 0])

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kofa.kernels.evidence import RACE_STEPS, RACE_WIDTHS, Objective
+from kofa import tuning
+from kofa.kernels.evidence import Objective
 from kofa.kernels.formulas import Kernel, Weighted
-from kofa.kernels.outputs import LEAST_NOISE, Outputs
+from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import (
     VARIES,
     LogRelevance,
@@ -21,37 +22,6 @@ from kofa.kernels.terms import (
     _second,
 )
 from kofa.linalg import Array, IntArray, threads_for
-
-MAX_ROWS = 1000  # the objective is cubic in the rows; a kernel needs no more than this
-
-
-_START_WIDTHS = (0.1, 0.3, 1.0, 3.0)  # times the median distance
-
-
-_MAX_ITER, _MAX_ITER_LOG, _MAX_ITER_RELEVANCE = 40, 30, 300
-
-
-# Where each kernel starts: all with the same share of the variance, or nearly all of it with the
-# kernels that have relevances; and for how many steps both are tried. With the first alone enb
-# stays at .988 of R² in place of .998.
-_SHARES = {"relevance": 0.795, "width": 0.005, "fixed": 0.2}
-
-
-_LOG_START_WIDTHS, _LOG_RACE_STEPS = (0.3, 1.0, 3.0), 10
-
-
-# Relevances are kept if they predict one of so many rows as well as features that are alike, up to
-# a share of the squared error; where there are more features than a share of the rows, if they
-# predict better by so many standard errors.
-_HELD_OUT, _FEWEST_HELD_OUT, _NO_WORSE, _MANY, _SURE = 4, 5, 0.05, 0.5, 2.0
-
-
-# Prices of √λ on the way to the one asked for, and widths from which λ starts again at each.
-_PRICES, _AGAIN_WIDTHS = (0.25, 1.0, 4.0, 16.0, 64.0), (0.35, 1.0)
-
-
-# Of λ that are not kept this power is, which leaves their order and hardly changes the kernel.
-_ORDER_ONLY, _LEAST_RELEVANCE = 0.01, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +39,7 @@ class Learnt:
         """Squared error of the outputs, each predicted from all others; what it was learnt from."""
         given = zip(self.weights, self.kernels, inputs, landmarks, strict=True)
         K = np.sum([weight * kernel(X, V) for weight, kernel, X, V in given], axis=0)
-        return outputs.left_out(K, np.maximum(self.noise, LEAST_NOISE))
+        return outputs.left_out(K, np.maximum(self.noise, tuning.LEAST_NOISE))
 
 
 def learn(
@@ -77,7 +47,7 @@ def learn(
     inputs: Sequence[Array],
     landmarks: Sequence[Array],
     outputs: Outputs,
-    max_iter: int = _MAX_ITER_RELEVANCE,
+    max_iter: int = tuning.RELEVANCE_STEPS,
 ) -> Learnt:
     """The most likely kernels given the outputs.
 
@@ -115,14 +85,14 @@ def _most_likely(objective: Objective) -> Array:
         return objective.negative(theta)[0]
 
     by_cost = [sorted(widths, key=cost) for widths in starts(objective)]
-    begin, max_iter = by_cost[0][0], _MAX_ITER
+    begin, max_iter = by_cost[0][0], tuning.LEARNING_STEPS
     if _has_relevance(objective):
-        tried = [objective.maximise(first, _LOG_RACE_STEPS) for first, *_ in by_cost]
-        begin, max_iter = min(tried, key=cost), _MAX_ITER_LOG
+        tried = [objective.maximise(first, tuning.LOG_RACE_STEPS) for first, *_ in by_cost]
+        begin, max_iter = min(tried, key=cost), tuning.LOG_RELEVANCE_STEPS
     theta = objective.maximise(begin, max_iter)
     others = [start for _, *rest in by_cost for start in rest]
     if others and objective.says_nothing(theta):
-        tried = [theta, *(objective.maximise(start, _MAX_ITER) for start in others)]
+        tried = [theta, *(objective.maximise(start, tuning.LEARNING_STEPS) for start in others)]
         theta = min(tried, key=objective.fair_cost)
     return theta
 
@@ -135,14 +105,14 @@ def starts(objective: Objective) -> list[list[Array]]:
     """θ with all widths at a few multiples of their medians, for each start of the weights."""
     sources, rest = objective.sources, objective.begin[objective.ends[-1] :]
     moves = any((source.at(2.0) != source.begin).any() for source in sources)
-    factors = _LOG_START_WIDTHS if _has_relevance(objective) else _START_WIDTHS
+    factors = tuning.LOG_START_WIDTHS if _has_relevance(objective) else tuning.START_WIDTHS
     widths = [
         np.concatenate([source.at(factor) for source in sources])
         for factor in (factors if moves else (1.0,))
     ]
     shares = [np.full(len(sources), 1.0)]
     if _has_relevance(objective) and len(sources) > 1:
-        shares.append(np.array([_SHARES[_kind(source)] for source in sources]))
+        shares.append(np.array([tuning.START_SHARES[_kind(source)] for source in sources]))
     noise = np.zeros(len(rest) - len(sources))
     return [
         [np.append(own, rest + np.append(np.log(share / share.mean()), noise)) for own in widths]
@@ -187,7 +157,7 @@ class _Learner:
     def race(self, alike: Objective, theta: Array, factor: float) -> tuple[Objective, Array]:
         """A few steps of λ from a width."""
         objective, begin = self.start(alike, theta, factor)
-        return objective, objective.at_price(0.0).maximise(begin, RACE_STEPS)
+        return objective, objective.at_price(0.0).maximise(begin, tuning.RACE_STEPS)
 
     def with_relevance(
         self, alike: Objective, theta: Array, max_iter: int
@@ -198,10 +168,10 @@ class _Learner:
         that nothing is similar to anything.
         """
         free = any(_by_root(k) and _is_free(k) for k in self.kernels)
-        factors = RACE_WIDTHS if free else (1.0,)
+        factors = tuning.RACE_WIDTHS if free else (1.0,)
         races = {factor: self.race(alike, theta, factor) for factor in factors}
         best = min(races, key=lambda f: races[f][0].at_price(0.0).negative(races[f][1])[0])
-        again = _AGAIN_WIDTHS if free else (1.0,)
+        again = tuning.SPARSITY_WIDTHS if free else (1.0,)
         starts = [self.start(alike, theta, factor)[1] for factor in again]
         worth = self.is_asked_to_select or self.relevance_predicts(best, max_iter)
         return self.at_full_price(*races[best], max_iter, starts), worth
@@ -215,9 +185,9 @@ class _Learner:
         from the best at a higher one, so that starts are tried again, without what is off.
         """
         highest = max(source.price for source in objective.sources)
-        for share in [p / highest for p in _PRICES if p < highest]:
+        for share in [p / highest for p in tuning.SPARSITY_PATH if p < highest]:
             partly = objective.at_price(share)
-            theta = partly.cheapest([theta, *starts], RACE_STEPS)
+            theta = partly.cheapest([theta, *starts], tuning.RACE_STEPS)
         theta = objective.cheapest([theta, *starts] if highest else [theta], max_iter)
         return objective, theta
 
@@ -233,8 +203,11 @@ class _Learner:
         """
         n = len(self.outputs.Y)
         order = np.random.default_rng(0).permutation(n)
-        rest, most = np.sort(order[: n // _HELD_OUT]), np.sort(order[n // _HELD_OUT :])
-        if len(rest) < _FEWEST_HELD_OUT:
+        rest, most = (
+            np.sort(order[: n // tuning.RELEVANCE_HELD_OUT]),
+            np.sort(order[n // tuning.RELEVANCE_HELD_OUT :]),
+        )
+        if len(rest) < tuning.RELEVANCE_FEWEST_HELD_OUT:
             return False
         some = _Learner(
             self.kernels,
@@ -247,9 +220,9 @@ class _Learner:
         each = objective, objective.maximise(begin, max_iter)
         before, after = self.errors(alike, theta, most, rest), self.errors(*each, most, rest)
         gain = before - after
-        if objective.ends[-1] > _MANY * len(most):
-            return bool(gain.mean() > _SURE * gain.std() / len(gain) ** 0.5)
-        return bool(after.sum() <= (1.0 + _NO_WORSE) * before.sum())
+        if objective.ends[-1] > tuning.RELEVANCE_MANY_FEATURES * len(most):
+            return bool(gain.mean() > tuning.RELEVANCE_SURE * gain.std() / len(gain) ** 0.5)
+        return bool(after.sum() <= (1.0 + tuning.RELEVANCE_NO_WORSE) * before.sum())
 
     def errors(self, objective: Objective, theta: Array, most: IntArray, rest: IntArray) -> Array:
         """Squared errors of some rows predicted from the others."""
@@ -265,6 +238,8 @@ def _alike(kernel: Kernel, found: Kernel, X: Array) -> Kernel:
     assert isinstance(found, Weighted)
     varies = np.ptp(X, axis=0) > VARIES
     weights = np.array(found.relevance, dtype=float)
-    weights = np.where(varies, np.maximum(weights, _LEAST_RELEVANCE) ** _ORDER_ONLY, 0.0)
+    weights = np.where(
+        varies, np.maximum(weights, tuning.LEAST_RELEVANCE) ** tuning.ORDER_ONLY_POWER, 0.0
+    )
     mean = float(weights[varies].mean()) if varies.any() else 1.0
     return replace(kernel, relevance=tuple((weights / mean).tolist()))

@@ -8,18 +8,11 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from kofa import tuning
 from kofa.checks import is_among, is_number
 from kofa.errors import DeclarationError
 from kofa.kernels.diffusion import Diffusion
-from kofa.kernels.formulas import (
-    MEDIAN_ROWS,
-    RBF,
-    Kernel,
-    Laplacian,
-    Linear,
-    Polynomial,
-    Precomputed,
-)
+from kofa.kernels.formulas import RBF, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from kofa.linalg import Array, centre
 
 
@@ -80,7 +73,7 @@ class Mixture(Kernel):
         kernels = tuple(kernel.resolve(V) for kernel in self.kernels)
         weights = self.weights
         if isinstance(weights, str):
-            V = V[:: max(1, -(-len(V) // MEDIAN_ROWS))]
+            V = V[:: max(1, -(-len(V) // tuning.MEDIAN_ROWS))]
             grams = [centre(k(V, V)) for k in kernels]
             weights = tuple(1.0 / max(float(np.trace(K)) / len(K), 1e-12) for K in grams)
         return Mixture(kernels, weights)

@@ -6,23 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kofa import tuning
 from kofa.linalg import Array, BoolArray, Groups, IntArray
-
-# An output further out than this many spreads counts as this far, so that a few outliers do not
-# ask for a narrow kernel: jura gains .003 of R² by it, oes97 (whose tails are signal) loses .008.
-_OUTLIER = 5.0
-
-
-# An output is not known better than its resolution: the noise is at least that of rounding, or
-# this share of the output's variance where few values are possible. Without it an output that has
-# one value in 94 % of the samples runs to a noise of zero, and decides about kernels alone. R² of
-# edm, folds of seeds 1 and 2, without: bank .477, .470, RBF .467, .447, Laplacian .501, .481; with
-# .02: .489, .476, .472, .453, .488, .477; with .2: .473, .468, .409, .405, .465, .459. Labels are
-# exact: with .2 the log-loss of wine rises from .03 to .05.
-_MOST_ROUNDING = 0.02
-
-
-LEAST_NOISE = float(np.exp(-14.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +30,11 @@ class Outputs:
         ]
         rounding = np.array([resolution(y[~np.isnan(y)]) for y in Y.T]) ** 2 / 12.0
         rounding = rounding if labels is None else np.where(labels, 0.0, rounding)
-        floor = np.clip(rounding, LEAST_NOISE, _MOST_ROUNDING)
+        floor = np.clip(rounding, tuning.LEAST_NOISE, tuning.MOST_ROUNDING)
         least = np.array([floor[noises.label == g].min() for g in range(noises.size)])
-        return cls(np.clip(np.nan_to_num(Y), -_OUTLIER, _OUTLIER), noises, patterns, least)
+        return cls(
+            np.clip(np.nan_to_num(Y), -tuning.OUTLIER, tuning.OUTLIER), noises, patterns, least
+        )
 
     @property
     def seen(self) -> BoolArray:

@@ -15,18 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kofa.inference.start import GRAM_JITTER, HELD_FLOOR
+from kofa import tuning
 from kofa.linalg import Array, Groups, IntArray, centre, solve_positive
 
-PRICE = 0.1  # nats that a landmark has to add
-_PATIENCE = 20  # steps in a row that may fail to: a few together often do
-# A share of an output's variance that need not be explained. The noise of outputs that the full
-# kernel explains without any would have a few landmarks follow these alone.
-_LEAST_NOISE = 0.01
 _LEAST = 1e-9  # share of a candidate's own variance; less is rounding, or a duplicate
 _NONE = np.full(1, -np.inf)
 _NOISE_STEPS = 30  # of a fixed point that moves little after ten
-_RESIDUAL = 0.01  # share of a kernel's variance that may be left where there are no outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +62,11 @@ class Candidates:
         here = np.isin(self.rows, landmarks)
         k = self.K[:, here]
         _, sigma, V = np.linalg.svd(k[known] - k[known].mean(axis=0), full_matrices=False)
-        V = V[sigma**2 > HELD_FLOOR * (sigma**2).mean()]
+        V = V[sigma**2 > tuning.EXACT_NOISE * (sigma**2).mean()]
         if not len(V):
             return np.zeros((len(k), len(k)))
         F = k @ V.T
-        return np.asarray(F @ solve_positive(V @ F[self.rows[here]], F.T, GRAM_JITTER))
+        return np.asarray(F @ solve_positive(V @ F[self.rows[here]], F.T, tuning.GRAM_JITTER))
 
 
 # ---------------------------------------------------------------- with outputs
@@ -83,7 +77,7 @@ class Evidence:
 
     def __init__(self, Y: Array, noise: Array, noises: Groups, base: Array | None) -> None:
         n = len(Y)
-        self.noise, self.noises = np.maximum(noise, _LEAST_NOISE), noises
+        self.noise, self.noises = np.maximum(noise, tuning.VECTOR_LEAST_NOISE), noises
         self.base = None
         if base is not None:
             e, U = np.linalg.eigh(centre(base))
@@ -182,13 +176,13 @@ def _search(
     """The choice of each view in its order, and whether it pays."""
     pools = [Pool(one, evidence) for one in candidates]
     gained, best, path = 0.0, (0.0, 0), list[int]()
-    while len(path) - best[1] < _PATIENCE:
+    while len(path) - best[1] < tuning.VECTOR_PATIENCE:
         gains = [pool.gains() if len(pool.chosen) < pool.most else _NONE for pool in pools]
         m = int(np.argmax([gain.max() for gain in gains]))
         u = int(np.argmax(gains[m]))
         if not np.isfinite(gains[m][u]):
             break
-        gained += float(gains[m][u]) - PRICE
+        gained += float(gains[m][u]) - tuning.VECTOR_PRICE
         _add(pools, m, u)
         path.append(m)
         if gained > best[0]:
@@ -278,7 +272,7 @@ def _noise(e: Array, along: Array, noise: Array, noises: Groups) -> Array:
     At the maximum σ² = Σ_r s_r² a_r² / Σ_r s_r, where s_r = σ² / (e_r + σ²) is the share of
     direction r that counts as noise; one direction is the mean.
     """
-    noise = np.maximum(noise, _LEAST_NOISE)
+    noise = np.maximum(noise, tuning.VECTOR_LEAST_NOISE)
     for _ in range(_NOISE_STEPS):
         share = noise[noises.label] / (e[:, None] + noise[noises.label])
         left, free = (share**2 * along**2).sum(axis=0), share.sum(axis=0) - 1.0
@@ -302,7 +296,7 @@ def by_residual(candidates: Candidates) -> Selection:
     while True:
         own = E[rows, index]
         adds = np.where(own > least, (E**2).sum(axis=0) / np.where(own > least, own, 1.0), 0.0)
-        enough = len(chosen) >= candidates.most or own.sum() <= _RESIDUAL * total
+        enough = len(chosen) >= candidates.most or own.sum() <= tuning.VECTOR_RESIDUAL * total
         if chosen and (enough or not adds.any()):
             break
         u = int(np.argmax(adds))

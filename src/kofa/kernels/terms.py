@@ -9,27 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from kofa.kernels.diffusion import TIME, Diffusion
+from kofa import tuning
+from kofa.kernels.diffusion import Diffusion
 from kofa.kernels.formulas import RBF, Kernel, Laplacian, Radial, Weighted
 from kofa.linalg import Array, Groups, IntArray
-
-# Unless features are to be switched off, √λ is a priori within this of one, so that thousands of
-# features cannot follow the noise of a few hundred samples.
-_RELEVANCE_PRIOR = 0.8
-
-
-# Of a Laplacian kernel: log λ is a priori within this of zero.
-_LOG_RELEVANCE_PRIOR = 0.5
-
-
-_LOG_TIME = (0.0, 7.0)  # of a diffusion: oil_flow with few labels wants 300 to 600
-
-
-_LOG_WIDTH, _LOG_RELEVANCE = (-5.0, 5.0), (-8.0, 5.0)
-
-
-_SPARSE_UNIT = 0.5  # of the median distance: the unit of √λ with a `sparsity`
-
 
 VARIES = 1e-12  # what a feature that is not constant spans at least
 
@@ -129,11 +112,11 @@ class Time(Source):
         return self.kernel.spread(self.X)
 
     def at(self, factor: float) -> Array:  # noqa: ARG002
-        return np.log([TIME])
+        return np.log([tuning.DIFFUSION_TIME])
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        return [_LOG_TIME]
+        return [tuning.LOG_TIME_LIMITS]
 
     def evaluate(self, theta: Array) -> tuple[Array, Pullback]:
         time = float(np.exp(theta[0]))
@@ -203,8 +186,8 @@ class Relevance(Source):
         rate = self.kernel.sparsity
         if rate is not None:
             return -rate * float(theta.sum()), np.full_like(theta, -rate)
-        away = (theta - 1.0) / _RELEVANCE_PRIOR
-        return -0.5 * float(away @ away), -away / _RELEVANCE_PRIOR
+        away = (theta - 1.0) / tuning.RELEVANCE_PRIOR
+        return -0.5 * float(away @ away), -away / tuning.RELEVANCE_PRIOR
 
     @property
     def price(self) -> float:
@@ -243,7 +226,9 @@ class LogRelevance(Relevance):
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        return [_LOG_WIDTH] * self.n_widths + [_LOG_RELEVANCE] * self.groups.size
+        return [tuning.LOG_WIDTH_LIMITS] * self.n_widths + [
+            tuning.LOG_RELEVANCE_LIMITS
+        ] * self.groups.size
 
     def relevance(self, theta: Array) -> Array:
         weights = np.zeros(self.X.shape[1])
@@ -264,8 +249,10 @@ class LogRelevance(Relevance):
         return K, pull
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
-        away = np.append(np.zeros(self.n_widths), theta[self.n_widths :] / _LOG_RELEVANCE_PRIOR)
-        return -0.5 * float(away @ away), -away / _LOG_RELEVANCE_PRIOR
+        away = np.append(
+            np.zeros(self.n_widths), theta[self.n_widths :] / tuning.LOG_RELEVANCE_PRIOR
+        )
+        return -0.5 * float(away @ away), -away / tuning.LOG_RELEVANCE_PRIOR
 
 
 def _first(kernel: Kernel, X: Array, V: Array) -> Source:
@@ -294,8 +281,8 @@ def _second(asked: Kernel, source: Source, theta: Array, factor: float) -> Sourc
     if kernel.sparsity is None:  # √λ is about 1, whatever the width
         return Relevance(_at_median(kernel, source.X, factor), source.X, source.X, True)
     # A price of √λ is the same from all starts only if √λ is in the same unit.
-    unit = _at_median(kernel, source.X, _SPARSE_UNIT)
-    ratio = _SPARSE_UNIT / factor
+    unit = _at_median(kernel, source.X, tuning.SPARSE_UNIT)
+    ratio = tuning.SPARSE_UNIT / factor
     start = ratio if isinstance(kernel, RBF) else ratio**0.5
     return Relevance(unit, source.X, source.X, True, start)
 

@@ -12,15 +12,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
+from kofa import tuning
 from kofa.inference.posterior import ViewPosterior
 from kofa.kernels.formulas import Weighted
 from kofa.kernels.selection import Selection
 from kofa.kernels.terms import Relevance
 from kofa.linalg import Array, centre
-
-ROUNDS = 5  # of factors and λ in turn
-_STEPS = {"maxiter": 20}
-_THRESHOLD = 0.01  # of 1/⟨γ_d⟩ relative to the largest
 
 
 def by_ard(view: ViewPosterior) -> Selection:
@@ -28,7 +25,9 @@ def by_ard(view: ViewPosterior) -> Selection:
     size = 1.0 / view.column_precision
     relevance = size / float(size.max())
     order = np.argsort(-relevance, kind="stable")
-    return Selection(order[: max(2, int((relevance >= _THRESHOLD).sum()))], relevance)
+    return Selection(
+        order[: max(2, int((relevance >= tuning.PUBLISHED_THRESHOLD).sum()))], relevance
+    )
 
 
 def by_reconstruction(kernel: Weighted, X: Array, V: Array, target: Array) -> Weighted:
@@ -43,7 +42,7 @@ def by_reconstruction(kernel: Weighted, X: Array, V: Array, target: Array) -> We
             jac=True,
             method="L-BFGS-B",
             bounds=source.bounds,
-            options=_STEPS,
+            options=tuning.PUBLISHED_STEPS,
         ).x
     learnt = source.learnt(theta)
     assert isinstance(learnt, Weighted)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kofa import tuning
 from kofa.data.reading import check_given, check_observed, read_data
 from kofa.data.samples import align
 from kofa.data.scaling import Scaling
@@ -24,9 +25,6 @@ from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray, centre
 from kofa.views import View
 
-# With fewer landmarks, kernels are not centred by row: of R directions that costs one. With more it
-# helps: with the landmarks of sparse views R² of oes10 is .787 with it and .731 without.
-_MANY = 10
 # Of a precomputed kernel: differences of its halves that may be rounding (in the largest entry),
 # rows whose eigenvalues are looked at, and how much of these may be negative.
 _ROUNDING, _LOOKED_AT, _NEGATIVE = 1e-5, 500, 0.1
@@ -145,7 +143,7 @@ class Study:
     def kernel_map(self, name: str, kernel: Kernel, rows: IntArray) -> KernelMap:
         """The map of a view to similarities with some rows of its table."""
         X = self.scaling[name].complete(self.tables[name].values)
-        scaling, by_row = self.scaling[name], len(rows) >= _MANY
+        scaling, by_row = self.scaling[name], len(rows) >= tuning.ROW_CENTRED_FROM
         return KernelMap.fit(name, kernel, scaling, X, rows, by_row)
 
     def on_rows(self, name: str, kernel: Kernel, rng: np.random.Generator) -> Kernel:

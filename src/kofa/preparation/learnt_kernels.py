@@ -8,18 +8,15 @@ from functools import partial
 
 import numpy as np
 
+from kofa import tuning
 from kofa.errors import DataError, DeclarationError, warn
 from kofa.kernels.diffusion import Diffusion
 from kofa.kernels.formulas import Kernel, Linear, Radial, Weighted
-from kofa.kernels.learning import MAX_ROWS, learn
+from kofa.kernels.learning import learn
 from kofa.kernels.mixture import Mixture, components, is_bank, parts
 from kofa.kernels.terms import learns_relevance
 from kofa.linalg import Array, centre
 from kofa.preparation.fit_data import Lesson, Study
-
-# Of the squared error of left-out labels: where samples without a label are to count, it has to
-# fall to this share.
-_BETTER = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +36,14 @@ def learn_kernels(study: Study, rng: np.random.Generator) -> Lessons:
     if not study.targets or len(study.complete) < 3 or not _anything_to_learn(study):
         return Lessons(plain, {}, np.empty(0))
     rows = study.complete
-    if len(rows) > MAX_ROWS:
-        rows = np.sort(rng.choice(rows, MAX_ROWS, replace=False))
+    if len(rows) > tuning.LEARNING_ROWS:
+        rows = np.sort(rng.choice(rows, tuning.LEARNING_ROWS, replace=False))
     lesson = study.lesson(rows)
     lessons, error = _learnt(study, lesson, kernels)
     along = _along_unlabelled(study, kernels, rng)
     if along:
         other, other_error = _learnt(study, lesson, kernels | along)
-        lessons = other if other_error() <= _BETTER * error() else lessons
+        lessons = other if other_error() <= tuning.UNLABELLED_GAIN * error() else lessons
     for name in kernels:
         if name in study.inputs:
             _warn_if_off(name, lessons.kernels[name])

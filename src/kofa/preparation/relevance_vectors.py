@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from kofa import tuning
 from kofa.data.tables import Table
 from kofa.errors import DataError, warn
 from kofa.kernels import landmarks
 from kofa.kernels.formulas import Kernel
-from kofa.kernels.learning import MAX_ROWS
 from kofa.kernels.mixture import parts
 from kofa.kernels.selection import Candidates, Selection, by_evidence, by_residual, squared_errors
 from kofa.linalg import Array, IntArray
@@ -23,19 +23,6 @@ from kofa.preparation.learnt_kernels import (
     learns_width,
     with_wider_kernels,
 )
-
-AUTO_LANDMARKS = 2000
-# Of the candidates such a share become relevance vectors at most, or so many; of a small number of
-# candidates, where a cap saves nothing, all that pay: R² of edm (138 samples), plain − sparse on
-# folds of seeds 1 to 3, is .036 with at most 40 and .009 without a cap, where 52 are kept.
-_SHARE, _FEW, _SMALL = 0.18, 40, 200
-_OTHER_ROWS = 2000  # that judge candidates, besides these themselves
-# The widths that are best for all rows are too narrow for few landmarks, or their faint directions
-# are lost to the factors. So others are tried: these times the learnt ones.
-_WIDTHS = (1.0, 0.7, 1.4, 2.0, 2.8)
-# They are judged by parts of the samples, each predicted from the others: up to so many parts,
-# until so many samples are predicted; parts have so many samples at least.
-_PARTS, _ENOUGH, _FEWEST = 4, 300, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +63,7 @@ def pool(study: Study, name: str, kernel: Kernel, rng: np.random.Generator) -> I
             )
     index = np.flatnonzero(candidates)
     check_missing(kernel, table, index)
-    wanted = AUTO_LANDMARKS if view.landmarks == "auto" else view.landmarks
+    wanted = tuning.AUTO_LANDMARKS if view.landmarks == "auto" else view.landmarks
     if wanted == "all" or int(wanted) >= len(index):
         return index
     X = study.scaling[name].complete(table.values)
@@ -156,11 +143,11 @@ def _with_widths_for_few(
 ) -> Lessons:
     """The kernels with the widths at which the landmarks that are kept predict best."""
     asked = [part for n in judged_by_outputs(study) for part in parts(study.kernels[n])]
-    if not any(map(learns_width, asked)) or len(rows) < _PARTS * _FEWEST:
+    if not any(map(learns_width, asked)) or len(rows) < tuning.VECTOR_PARTS * tuning.VECTOR_FEWEST:
         return lessons
-    order = np.random.default_rng(0).permutation(len(rows))[:MAX_ROWS]
+    order = np.random.default_rng(0).permutation(len(rows))[: tuning.LEARNING_ROWS]
     lesson = study.lesson(np.sort(rows[order]))
-    tried = [with_wider_kernels(study, lessons, lesson, factor) for factor in _WIDTHS]
+    tried = [with_wider_kernels(study, lessons, lesson, factor) for factor in tuning.VECTOR_WIDTHS]
     return min(tried, key=lambda one: _error(study, one, pools, lesson))
 
 
@@ -169,9 +156,11 @@ def _error(study: Study, lessons: Lessons, pools: Mapping[str, IntArray], lesson
     candidates, base = _candidates(study, lessons, pools, lesson)
     outputs, n = lesson.outputs, len(lesson.rows)
     order, error = np.random.default_rng(0).permutation(n), 0.0
-    for part in range(min(_PARTS, -(-_ENOUGH * _PARTS // n))):
-        known = np.sort(np.delete(order, np.s_[part::_PARTS]))
-        new = np.sort(order[part::_PARTS])
+    for part in range(
+        min(tuning.VECTOR_PARTS, -(-tuning.VECTOR_ENOUGH * tuning.VECTOR_PARTS // n))
+    ):
+        known = np.sort(np.delete(order, np.s_[part :: tuning.VECTOR_PARTS]))
+        new = np.sort(order[part :: tuning.VECTOR_PARTS])
         squares = squared_errors(candidates, outputs.Y, lessons.noise, outputs.noises, base, known)
         error += float((squares * outputs.seen[new]).sum())
     return error
@@ -184,8 +173,8 @@ def _judges(study: Study, pools: Mapping[str, IntArray], rng: np.random.Generato
         asked[study.samples.position[name][pools[name]]] = True
     complete = study.complete
     first, others = complete[asked[complete]], complete[~asked[complete]]
-    if len(others) > _OTHER_ROWS:
-        others = rng.choice(others, _OTHER_ROWS, replace=False)
+    if len(others) > tuning.VECTOR_OTHER_ROWS:
+        others = rng.choice(others, tuning.VECTOR_OTHER_ROWS, replace=False)
     return np.sort(np.concatenate([first, others]))
 
 
@@ -194,5 +183,9 @@ def _most(study: Study, name: str, pool: IntArray) -> int:
     if view.share is not None:
         most = max(2, int(view.share * len(pool)))
         return min(most, view.max_landmarks or most, len(pool))
-    most = max(_FEW, int(_SHARE * len(pool))) if len(pool) >= _SMALL else len(pool)
+    most = (
+        max(tuning.VECTOR_FEW, int(tuning.VECTOR_SHARE * len(pool)))
+        if len(pool) >= tuning.VECTOR_SMALL_POOL
+        else len(pool)
+    )
     return min(view.max_landmarks or most, len(pool))

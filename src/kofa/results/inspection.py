@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
+from kofa import tuning
 from kofa.data.tables import import_pandas
 from kofa.errors import DataError
 from kofa.inference.posterior import ViewPosterior
@@ -16,11 +17,6 @@ from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import Mixture, kernel_name
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.prepare import FittedView
-
-_OFF = 1e-2  # share of the largest λ below which a feature is off
-# Times the geometric mean of λ: where no feature is off, one that counts stands out by this.
-_STANDS_OUT = float(np.e)
-_CHANCE = 0.05  # that any column without signal is taken to have some
 
 
 def frame(columns: Mapping[str, Any]) -> Any:
@@ -91,7 +87,7 @@ def off_below(view: FittedView, posterior: ViewPosterior, relevance: Array) -> A
         return _relevant_from(relevance[np.ptp(view.encoder.V, axis=0) > 0])
     n_columns, n_factors = posterior.weights.mean.shape
     n = 1.0 / (posterior.weights.bias_variance * posterior.precision)
-    return np.asarray(chdtri(n_factors, _CHANCE / n_columns) / n)
+    return np.asarray(chdtri(n_factors, tuning.FEATURE_CHANCE / n_columns) / n)
 
 
 def _relevant_from(relevance: Array) -> float:
@@ -99,9 +95,9 @@ def _relevant_from(relevance: Array) -> float:
 
     Where none of them is off, nothing may be known of any. Then only those count that stand out.
     """
-    off = _OFF * float(relevance.max(initial=0.0))
+    off = tuning.FEATURE_OFF * float(relevance.max(initial=0.0))
     if off > 0 and relevance.min() >= off:
-        return _STANDS_OUT * float(np.exp(np.log(relevance).mean()))
+        return tuning.FEATURE_STANDS_OUT * float(np.exp(np.log(relevance).mean()))
     return off
 
 

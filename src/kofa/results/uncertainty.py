@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.local_step import Latent
 from kofa.inference.posterior import ViewPosterior, Weights
 from kofa.linalg import Array, by_rows
-
-_LEAST_LEFT = 4.0  # samples from which a noise is known, at least
 
 
 def few_samples(view: ViewPosterior) -> Array:
@@ -27,7 +26,7 @@ def few_samples(view: ViewPosterior) -> Array:
         left = n - 1.0 - prior.shape[1] * (1.0 - _common_precision(view) * _without_ard(view))
     if view.tau.mean.size == 1:
         n, taken, left = (np.full_like(x, x.sum()) for x in (n, taken, left))
-    left = np.maximum(left, _LEAST_LEFT)
+    left = np.maximum(left, tuning.LEAST_LEFT)
     return np.asarray(np.maximum(n - taken, left) / (left - 2.0))
 
 
