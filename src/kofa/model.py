@@ -330,7 +330,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """What was asked for, or what serves outputs best, or tables without outputs."""
         exact = any(role.exact for role in treated)
         n_factors, tol = (
-            (tuning.MOST_KERNEL_FACTORS, 1e-3) if exact else (tuning.MOST_FACTORS, 2e-4)
+            (tuning.MOST_KERNEL_FACTORS, tuning.TOL_WITH_OUTPUTS)
+            if exact
+            else (tuning.MOST_FACTORS, tuning.TOL)
         )
         return Settings(
             n_factors=int(n_factors if self.n_factors is None else self.n_factors),

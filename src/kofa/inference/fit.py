@@ -148,8 +148,8 @@ def _best_start(
         with threads_for(work):
             state = start(engine, prepared, rng.standard_normal(Z.shape) if nth > first else Z)
             tell = _of_start(notify, nth) if nth else notify
-            journal.begin()
-            candidate = ascend(engine, plan, state, tell, journal)
+            candidate = journal.begin() or ascend(engine, plan, state, tell, journal)
+            journal.end(candidate)
         logger.info(
             "start %d: bound %.6g, %d iterations",
             nth,
@@ -161,6 +161,8 @@ def _best_start(
         if candidate.stopped:
             break
     assert best is not None
+    if len(best.Z) < engine.rows.n_samples:  # a checkpoint keeps them of few starts
+        best = replace(best, Z=engine.settle(best.state)[0])
     best = in_order(engine, best)
     # A kernel has a long tail of weak directions and would always like more.
     kernelized = any(role.kernelized for role in plan.roles)

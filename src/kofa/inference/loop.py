@@ -25,8 +25,7 @@ def run(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Jou
     """Coordinate ascent from one state until the bound stands still."""
     settings = plan.settings
     now = journal.resume() or Run(state, engine.Z)
-    # A checkpoint does not keep the factors of samples of runs that are over.
-    engine.Z = now.Z if len(now.Z) == engine.rows.n_samples else engine.settle(now.state)[0]
+    engine.Z = now.Z
     if not (now.ended and now.finished(settings)):
         while not now.finished(settings):
             now = iterate(engine, plan, now, notify)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.posterior import State
 from kofa.linalg import IntArray
 
@@ -20,5 +21,5 @@ def informative(state: State, n_samples: float) -> IntArray:
     # The columns of a sparse view, or of one with an informative prior, do not act as one.
     columns = [1 if v.gamma is not None or v.energy is not None else v.n_columns for v in state]
     edge = min(d / (np.sqrt(d) + np.sqrt(n_samples)) ** 2 for d in columns)
-    keep = np.flatnonzero(information**2 >= 0.9 * edge * (1.0 + information))
+    keep = np.flatnonzero(information**2 >= tuning.PRUNING_MARGIN * edge * (1.0 + information))
     return keep if len(keep) else np.array([int(np.argmax(information))])

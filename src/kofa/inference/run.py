@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.bound import Bound
 from kofa.inference.posterior import State
 from kofa.inference.role import Role
@@ -20,7 +21,7 @@ class Settings:
 
     n_factors: int
     max_iter: int = 1000
-    tol: float = 2e-4  # nats per sample and iteration
+    tol: float = tuning.TOL  # nats per sample and iteration
     rotate: bool = True
     free: bool = False  # as many factors as the data support, at most n_factors
 
@@ -120,8 +121,12 @@ class Journal:
         """What the preparation of the fit gives, or gave."""
         return prepare()
 
-    def begin(self) -> None:
-        """The runs from here on are those of the next start."""
+    def begin(self) -> Run | None:
+        """The runs from here on are those of the next start; what it gave, if it is over."""
+        return None
+
+    def end(self, run: Run) -> None:
+        """The start is over, and gave this."""
 
     def resume(self) -> Run | None:
         """Where the run that begins now stood when the fit was broken off, if it had begun."""

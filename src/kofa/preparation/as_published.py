@@ -42,7 +42,7 @@ def by_reconstruction(kernel: Weighted, X: Array, V: Array, target: Array) -> We
             jac=True,
             method="L-BFGS-B",
             bounds=source.bounds,
-            options=tuning.PUBLISHED_STEPS,
+            options={"maxiter": tuning.PUBLISHED_STEPS},
         ).x
     learnt = source.learnt(theta)
     assert isinstance(learnt, Weighted)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kofa import tuning
 from kofa.data.scaling import REACH
 from kofa.data.tables import Samples, Table
 from kofa.errors import warn
@@ -272,7 +273,7 @@ def _amplitude(view: ViewPosterior, share: Array) -> Array:
         return np.asarray(view.weights.square @ share)
     variance = 1.0 / view.alpha.mean
     signal = max(float(variance.sum()), 1.0 - float((1.0 / view.tau.mean).mean()))
-    hidden = 3.0 / np.sqrt(np.maximum(n_observed(view), 9.0))
+    hidden = tuning.HIDDEN_SIGNAL / np.sqrt(np.maximum(n_observed(view), tuning.HIDDEN_SIGNAL**2))
     return np.asarray(np.maximum(signal, hidden) * float(share @ variance / variance.sum()))
 
 
