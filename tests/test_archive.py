@@ -765,7 +765,7 @@ FUZZERS = (flip_bits, flip_in_directory, cut, name_members, pickle_objects, decl
            mutate_manifest)  # fmt: skip
 
 
-ENOUGH = 2.0  # seconds of use: samples that a changed model puts far away take long to settle
+ENOUGH = 2.0  # seconds of use: samples that a changed model puts far away take long to project
 
 
 @contextlib.contextmanager

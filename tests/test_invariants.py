@@ -495,7 +495,7 @@ def test_blocks_of_any_size_give_the_same_statistics_of_mixed_kinds(rng, block_r
     found = []
     for size in (block_rows, 13):
         engine = InMemory(rows, size)
-        engine.Z, _ = engine.settle(model.posterior_)
+        engine.Z, _ = engine.project(model.posterior_)
         found.append(engine.sweep(model.posterior_))
     for field in fields(found[0]):
         a, b = (getattr(stats, field.name) for stats in found)

@@ -21,7 +21,7 @@ import numpy as np
 from kofa import archive, codec
 from kofa.errors import FileError, warn
 from kofa.inference.run import Iteration, Journal, Run
-from kofa.preparation.fit_data import Study
+from kofa.preparation.fit_data import FitData
 from kofa.replacing import lock_of, locked
 
 _OR_ELSE = "fit without checkpoint"  # where one cannot hold the fit
@@ -166,10 +166,12 @@ class Checkpoint(Journal):
             self._try_to_write()
 
 
-def check_holds(study: Study) -> None:
-    """Raise for kernels, names and labels of a study that no checkpoint can hold."""
-    codec.check_kernels(study.kernels, _OR_ELSE)
-    names = {name: {"columns": t.columns, "classes": t.classes} for name, t in study.tables.items()}
+def check_holds(fit_data: FitData) -> None:
+    """Raise for kernels, names and labels of a fit that no checkpoint can hold."""
+    codec.check_kernels(fit_data.kernels, _OR_ELSE)
+    names = {
+        name: {"columns": t.columns, "classes": t.classes} for name, t in fit_data.tables.items()
+    }
     codec.pack({"views": names}, _OR_ELSE)
 
 

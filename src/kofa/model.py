@@ -36,7 +36,7 @@ from kofa.inference.start import energy
 from kofa.kernels.kernel_map import KernelMap
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import Array, BoolArray
-from kofa.preparation.fit_data import Study, rows_seen, warn_of_slips
+from kofa.preparation.fit_data import FitData, rows_seen, warn_of_slips
 from kofa.preparation.prepare import (
     FittedView,
     fit_views,
@@ -193,7 +193,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _factors(self, samples: Samples, seen: BoolArray, engine: InMemory) -> Any:
         """The factors of the samples of the fit."""
         Z = np.zeros((samples.n, self.n_factors_))
-        Z[seen], _ = engine.settle(self.posterior_)
+        Z[seen], _ = engine.project(self.posterior_)
         return labelled(Z, samples, self.factor_names_)
 
     def _fit(
@@ -206,43 +206,43 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         data = omics.tables(data, self.views)
         views = self._declared(data)
         rng = _generator(self.random_state)
-        study = Study.read(views, data, self.outputs)
+        fit_data = FitData.read(views, data, self.outputs)
         if of_slips:
-            warn_of_slips(study, declared=self.views is not None)
-        samples = study.samples
+            warn_of_slips(fit_data, declared=self.views is not None)
+        samples = fit_data.samples
         # Samples without any observation say nothing: they get the prior.
         seen: BoolArray = np.any(
-            [rows_seen(samples.spread(table)) for table in study.tables.values()], axis=0
+            [rows_seen(samples.spread(table)) for table in fit_data.tables.values()], axis=0
         )
-        with self._journal(study, rng, resume) as journal:
-            fitted = journal.once(partial(fit_views, study, rng), rng)
-            infer = partial(self._infer, study, seen=seen, rng=rng, journal=journal)
+        with self._journal(fit_data, rng, resume) as journal:
+            fitted = journal.once(partial(fit_views, fit_data, rng), rng)
+            infer = partial(self._infer, fit_data, seen=seen, rng=rng, journal=journal)
             engine, run, treated = infer(fitted)
-            for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(study) else 0):
-                fitted = with_reconstructed_relevance(study, fitted, run.state, engine.Z, seen)
+            for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(fit_data) else 0):
+                fitted = with_reconstructed_relevance(fit_data, fitted, run.state, engine.Z, seen)
                 engine, run, treated = infer(fitted)
-            if any(view.sparse == "ard" for view in study.views.values()):
-                fitted = with_ard_landmarks(study, fitted, run.state)
+            if any(view.sparse == "ard" for view in fit_data.views.values()):
+                fitted = with_ard_landmarks(fit_data, fitted, run.state)
                 engine, run, treated = infer(fitted)
         fitted = _with_energies(fitted, run.state, treated)
         fitted = _calibrated(fitted, engine.rows, run.state, rng)
-        fitted = _with_holes(fitted, run.state, study, rng)
+        fitted = _with_holes(fitted, run.state, fit_data, rng)
         readouts = self._read_outs(fitted, engine, treated, run.state, rng)
         self._remember(fitted, run.state, readouts, run.converged, *run.path)
         self._warn_unless_converged(run)
         self._warn_of_ceiling(run)
         return samples, seen, engine
 
-    def _journal(self, study: Study, rng: np.random.Generator, resume: bool) -> Journal:
+    def _journal(self, fit_data: FitData, rng: np.random.Generator, resume: bool) -> Journal:
         """Who remembers where the fit stands."""
         if self.checkpoint is None:
             if flag("resume", resume):
                 raise DeclarationError("Expected checkpoint to name the file to resume from.")
             return Journal()
-        check_holds(study)
+        check_holds(fit_data)
         decisive = ("views", "outputs", "n_factors", "n_init", "tol")
         settings = [getattr(self, option) for option in decisive]
-        key = fingerprint(settings, rng.bit_generator.state, dict(study.tables))
+        key = fingerprint(settings, rng.bit_generator.state, dict(fit_data.tables))
         return Checkpoint(self.checkpoint, float(self.checkpoint_every), key, resume)
 
     def _remember(
@@ -301,7 +301,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _infer(
         self,
-        study: Study,
+        fit_data: FitData,
         fitted: Mapping[str, FittedView],
         *,
         seen: BoolArray,
@@ -310,11 +310,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[InMemory, Run, list[Role]]:
         """Encode the samples that say something, and find their factors."""
         observed = [
-            view.observe(study.samples.spread(study.tables[name])[seen])
+            view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
             for name, view in fitted.items()
         ]
         engine = InMemory(Rows.stack(observed))
-        treated = roles(study, fitted)
+        treated = roles(fit_data, fitted)
         settings = self._settings(treated)
         with Progress(self.progress, settings.max_iter) as bar:
 
@@ -778,20 +778,22 @@ def _calibrated(
 
 
 def _with_holes(
-    fitted: dict[str, FittedView], state: State, study: Study, rng: np.random.Generator
+    fitted: dict[str, FittedView], state: State, fit_data: FitData, rng: np.random.Generator
 ) -> dict[str, FittedView]:
     """The views with what holes in kernelized rows of the others left open in fit.
 
     The noise of a view has this in it, so that only more than this is added to a prediction.
     """
-    holed = [name for name in study.kernels if study.has_holes(name)]
+    holed = [name for name in fit_data.kernels if fit_data.has_holes(name)]
     changed = dict(fitted)
     for name in fitted if holed else ():
-        others = [n for n in fitted if study.sources[n] != study.sources[name]]
+        others = [n for n in fitted if fit_data.sources[n] != fit_data.sources[name]]
         if any(n in others for n in holed):
-            rows = np.flatnonzero(study.seen(name) & np.any([study.seen(n) for n in others], 0))
+            rows = np.flatnonzero(
+                fit_data.seen(name) & np.any([fit_data.seen(n) for n in others], 0)
+            )
             rows = np.sort(rng.choice(rows, min(len(rows), tuning.HOLES_ROWS), replace=False))
-            given = Prediction(fitted, state, *study.sample(others, rows))
+            given = Prediction(fitted, state, *fit_data.sample(others, rows))
             changed[name] = replace(fitted[name], holes_in_fit=given.mean_variance_of_holes(name))
     return changed
 

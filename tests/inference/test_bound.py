@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from conftest import core
 from kofa.inference.bound import elbo, entropy_bias, kl_w, kl_z, likelihood
 from kofa.inference.global_step import global_step
-from kofa.inference.local_step import evidence, local_step
+from kofa.inference.local_step import local_step, local_system
 from kofa.inference.posterior import Gamma
 from kofa.inference.role import Role
 from kofa.inference.statistics import centred
@@ -45,7 +45,7 @@ def remember_evidence(monkeypatch):
     plain = InMemory.sweep
 
     def sweep(self, state):
-        self.last_evidence = evidence(state, tuple(v.columns for v in self.rows.views))
+        self.last_evidence = local_system(state, tuple(v.columns for v in self.rows.views))
         return plain(self, state)
 
     monkeypatch.setattr(InMemory, "sweep", sweep)

@@ -14,7 +14,7 @@ from test_bound import expected_square, weight_covariance
 from conftest import core
 from kofa.inference.bound import elbo, likelihood
 from kofa.inference.global_step import global_step
-from kofa.inference.local_step import augment, evidence, local_step
+from kofa.inference.local_step import augment, local_step, local_system
 from kofa.inference.posterior import Known
 from kofa.inference.role import Role
 from kofa.inference.statistics import centred
@@ -68,7 +68,7 @@ def small(rng, make, k, missing=True, n=7, sweeps=3):
     for _ in range(sweeps):
         touched = augment(engine.rows, state, engine.Z)
         at = state[0].weights.predict(engine.Z)
-        q = local_step(touched, evidence(state, (touched.views[0].columns,)))
+        q = local_step(touched, local_system(state, (touched.views[0].columns,)))
         stats = engine.sweep(state)
         views = centred(stats, engine.rows)
         state = global_step(state, views)

@@ -13,11 +13,12 @@ from conftest import core
 from kofa import tuning
 from kofa.inference.bound import elbo
 from kofa.inference.global_step import global_step, update_weights
+from kofa.inference.held_out import choose_scale, left_out, sample_rows
 from kofa.inference.observations import Observations
 from kofa.inference.posterior import Gamma
-from kofa.inference.refinement import Chart, choose_scale, left_out, refine, sample_rows
 from kofa.inference.role import Role
 from kofa.inference.statistics import centred
+from kofa.inference.surrogate import Chart, refine
 from kofa.likelihoods.bernoulli import Bernoulli
 from kofa.likelihoods.multinomial import Multinomial
 from kofa.likelihoods.poisson import Poisson
@@ -64,7 +65,7 @@ def charted(engine, state, views):
     """The chart of the output, θ of its weights, and the objective."""
     chart = Chart.of(state[1], views[1])
     w = state[1].weights
-    objective = partial(chart.objective, revisit=partial(engine.revisit, 1))
+    objective = partial(chart.objective, surrogate_sums=partial(engine.surrogate_sums, 1))
     return chart, chart.pack(w.mean, w.y_mean), objective
 
 
@@ -113,8 +114,8 @@ def test_gradient_is_that_of_the_objective(rng, make, rho):
 def test_refined_weights_raise_the_bound(rng, make, rho):
     engine, state, stats, views = problem(rng, make, rho)
     before = elbo(state, stats, views).total
-    weights = refine(state[1], views[1], partial(engine.revisit, 1))
-    stats = stats.with_touch(1, engine.revisit(1, weights))
+    weights = refine(state[1], views[1], partial(engine.surrogate_sums, 1))
+    stats = stats.with_surrogate(1, engine.surrogate_sums(1, weights))
     refined = (state[0], replace(state[1], weights=weights))
     after = elbo(refined, stats, centred(stats, engine.rows)).total
     assert after > before + 0.1
@@ -126,11 +127,11 @@ def test_refined_weights_are_where_coordinate_ascent_goes(rng, make):
     engine, state, stats, views = problem(rng, make)
     _, begin, objective = charted(engine, state, views)
     chart = Chart.of(state[1], views[1])
-    found = refine(state[1], views[1], partial(engine.revisit, 1))
+    found = refine(state[1], views[1], partial(engine.surrogate_sums, 1))
     top = objective(chart.pack(found.mean, found.y_mean))[0]
     view, w = state[1], state[1].weights
     for _ in range(300):
-        s = centred(stats.with_touch(1, engine.revisit(1, w)), engine.rows)[1]
+        s = centred(stats.with_surrogate(1, engine.surrogate_sums(1, w)), engine.rows)[1]
         w = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
     limit = objective(chart.pack(w.mean, w.y_mean))[0]
     assert objective(begin)[0] < limit - 0.1

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import core, two_views
 from kofa.inference.global_step import expected_residual, global_step, update_weights
-from kofa.inference.local_step import evidence, local_step
+from kofa.inference.local_step import local_step, local_system
 from kofa.inference.predictor import linear_predictor
 from kofa.inference.role import Role
 from kofa.inference.statistics import centred
@@ -45,7 +45,7 @@ def covariance(w, d):
 @pytest.mark.parametrize("holes", HOLES)
 def test_local_step_solves_each_sample(rng, holes):
     views, engine, state = problem(rng, holes)
-    e = evidence(state, tuple(v.columns for v in engine.rows.views))
+    e = local_system(state, tuple(v.columns for v in engine.rows.views))
     q = local_step(engine.rows, e)
     for n in (0, 1, 5, 33):
         precision, h = np.eye(e.n_factors), np.zeros(e.n_factors)
@@ -69,7 +69,7 @@ def test_weights_solve_each_column(rng, holes, sparse):
     s = centred(stats, engine.rows)[0]
     view = state[0]
     q = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
-    e = evidence(state, tuple(v.columns for v in engine.rows.views))
+    e = local_system(state, tuple(v.columns for v in engine.rows.views))
     z = local_step(engine.rows, e)
     for d in range(6):
         seen = np.flatnonzero(~np.isnan(views[0][:, d]))
@@ -92,7 +92,7 @@ def test_weights_solve_each_column(rng, holes, sparse):
 @pytest.mark.parametrize("holes", HOLES)
 def test_linear_predictor_has_the_moments_of_sampled_weights(rng, holes):
     _, engine, state = problem(rng, holes)
-    e = evidence(state, tuple(v.columns for v in engine.rows.views))
+    e = local_system(state, tuple(v.columns for v in engine.rows.views))
     q, w = local_step(engine.rows, e), state[0].weights
     mean, variance = linear_predictor(q, w)
     for n, d in ((0, 0), (7, 3), (40, 5)):

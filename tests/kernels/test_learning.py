@@ -12,7 +12,7 @@ import kofa
 from kofa.kernels.evidence import Objective
 from kofa.kernels.learning import learn
 from kofa.kernels.outputs import Outputs, resolution
-from kofa.kernels.terms import Source, Time, Width
+from kofa.kernels.terms import KernelTerm, Time, Width
 from kofa.linalg import Groups
 
 
@@ -29,7 +29,7 @@ def problem(rng, holes):
     sources = [
         Width(kofa.RBF(), X, X),
         Width(kofa.Laplacian(), X, X),
-        Source(kofa.Linear(), X, X),
+        KernelTerm(kofa.Linear(), X, X),
     ]
     theta = np.array([0.2, 0.7, -0.3, 0.1, -1.0, -1.5, -2.0])  # log widths, log v, log σ²
     return Objective(sources, apart(Y)), theta

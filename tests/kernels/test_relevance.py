@@ -10,7 +10,7 @@ from kofa.kernels.evidence import _FEW_NOISES, Objective, _by_eigenvalues, _comp
 from kofa.kernels.formulas import Polynomial
 from kofa.kernels.learning import learn, starts
 from kofa.kernels.outputs import Outputs
-from kofa.kernels.terms import LogRelevance, Relevance, Source, Width
+from kofa.kernels.terms import KernelTerm, LogRelevance, Relevance, Width
 from kofa.linalg import Groups, centre
 from numerical import differences
 
@@ -60,9 +60,9 @@ def sources_of(name, X):
         "sparse laplacian": [Relevance(kofa.Laplacian(3.0, sparsity=2.0), X, X, True)],
     }
     several = [
-        *sources["rbf"], *sources["linear"], *sources["width"], Source(Polynomial(2), X, X),
+        *sources["rbf"], *sources["linear"], *sources["width"], KernelTerm(Polynomial(2), X, X),
     ]  # fmt: skip
-    sources["bank"] = [Source(linear, X, X), *sources["width"], *sources["log"]]
+    sources["bank"] = [KernelTerm(linear, X, X), *sources["width"], *sources["log"]]
     return sources.get(name, several)
 
 

@@ -23,7 +23,7 @@ from kofa.kernels.selection import (
     squared_errors,
 )
 from kofa.linalg import Groups
-from kofa.preparation.fit_data import Study
+from kofa.preparation.fit_data import FitData
 from kofa.preparation.learnt_kernels import learn_kernels, with_wider_kernels
 
 N = 30
@@ -334,8 +334,8 @@ def test_wider_kernels_give_the_outputs_the_variance_they_gave(rng):
     X, y = smooth(rng)
     mixture = kofa.Mixture([kofa.Linear(), kofa.RBF(), kofa.Laplacian(2.0), kofa.Laplacian()])
     views = {"x": kofa.Real(kernel=mixture, sparse=True), "y": kofa.Real()}
-    study = Study.read(views, {"x": X, "y": y}, ["y"])
-    before, lesson = learn_kernels(study, rng), study.lesson(study.complete)
+    study = FitData.read(views, {"x": X, "y": y}, ["y"])
+    before, lesson = learn_kernels(study, rng), study.training_set(study.complete)
     after = with_wider_kernels(study, before, lesson, 2.0)
     old, new = (components(one.kernels["x"]) for one in (before, after))
     widths = [[getattr(k, "width", 1.0) for _, k in mine] for mine in (old, new)]

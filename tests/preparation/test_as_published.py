@@ -11,7 +11,7 @@ import kofa
 from kofa.inference.posterior import Gamma
 from kofa.kernels.terms import Relevance
 from kofa.linalg import centre
-from kofa.preparation.as_published import by_ard, by_reconstruction, misfit
+from kofa.preparation.as_published import by_ard, by_reconstruction, reconstruction_error
 from numerical import differences
 
 
@@ -29,22 +29,30 @@ def test_gradient_of_the_misfit(rng, linear):
     source, target = kernel_problem(rng, linear)
     target = target + 0.1 * rng.standard_normal(target.shape)
     theta = np.array([1.0, 0.7, 1.2, 0.4, 0.9])
-    numerical = differences(lambda t: misfit(source, t, target)[0], theta)
-    np.testing.assert_allclose(misfit(source, theta, target)[1], numerical, rtol=1e-6, atol=1e-10)
+    numerical = differences(lambda t: reconstruction_error(source, t, target)[0], theta)
+    np.testing.assert_allclose(
+        reconstruction_error(source, theta, target)[1], numerical, rtol=1e-6, atol=1e-10
+    )
 
 
 def test_misfit_of_the_kernel_itself_is_zero(rng):
     source, target = kernel_problem(rng)
     theta = np.sqrt([3.0, 2.0, 0.0, 0.0, 0.0])
     for size in (1.0, 7.0):  # the norm is held
-        assert misfit(source, theta, size * target)[0] == pytest.approx(0.0, abs=1e-12)
+        assert reconstruction_error(source, theta, size * target)[0] == pytest.approx(
+            0.0, abs=1e-12
+        )
 
 
 def test_shrinking_does_not_pay(rng):
     """λ → 0 would make the raw kernel, and what is left to explain of it, vanish."""
     source, target = kernel_problem(rng)
     one = np.ones(5)
-    assert misfit(source, 1e-3 * one, target)[0] > 0.1 * misfit(source, one, target)[0] > 0
+    assert (
+        reconstruction_error(source, 1e-3 * one, target)[0]
+        > 0.1 * reconstruction_error(source, one, target)[0]
+        > 0
+    )
 
 
 def test_reconstruction_finds_the_features_of_the_target(rng):

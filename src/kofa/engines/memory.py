@@ -10,12 +10,12 @@ from operator import add
 import numpy as np
 import scipy.linalg
 
-from kofa.inference.local_step import Evidence, augment, evidence, known, local_step
+from kofa.inference.local_step import LocalSystem, augment, known, local_step, local_system
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State, Weights
-from kofa.inference.projection import settle
-from kofa.inference.statistics import Statistics, Touch, statistics
-from kofa.inference.surrogate import sag
+from kofa.inference.projection import project
+from kofa.inference.statistics import Statistics, SurrogateSums, statistics
+from kofa.inference.surrogate import expected_drop
 from kofa.linalg import Array, BoolArray, IntArray
 
 _OVERSAMPLING, _POWER = 10, 6
@@ -35,13 +35,13 @@ class InMemory:
 
     def sweep(self, state: State) -> Statistics:
         """Local step on every block; the sum of their statistics."""
-        e, Z = self._evidence(state), self.Z
+        e, Z = self._local_system(state), self.Z
         self.Z = np.empty((self.rows.n_samples, e.n_factors))
         blocks = self._blocks(e.n_factors)
         return reduce(add, (self._visit(where, block, state, e, Z) for where, block in blocks))
 
-    def _evidence(self, state: State) -> Evidence:
-        return evidence(state, tuple(view.columns for view in self.rows.views))
+    def _local_system(self, state: State) -> LocalSystem:
+        return local_system(state, tuple(view.columns for view in self.rows.views))
 
     def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
         """The blocks, made once: sums over their data are remembered with them."""
@@ -50,7 +50,9 @@ class InMemory:
             self._parts = {size: list(self.rows.blocks(size))}
         return self._parts[size]
 
-    def _visit(self, where: slice, block: Rows, state: State, e: Evidence, Z: Array) -> Statistics:
+    def _visit(
+        self, where: slice, block: Rows, state: State, e: LocalSystem, Z: Array
+    ) -> Statistics:
         block = augment(block, state, Z[where])
         q = local_step(block, e)
         self.Z[where] = q.mean
@@ -63,28 +65,31 @@ class InMemory:
             some = [view.take(np.flatnonzero(rows)) for view in some]
         return InMemory(Rows.stack(some), self.block_rows)
 
-    def settle(self, state: State) -> tuple[Array, Array]:
+    def project(self, state: State) -> tuple[Array, Array]:
         """The factors of each sample, by itself, given the global factors: (N, K).
 
         Also their mean covariance (K, K).
         """
         means, total = [], np.zeros(())
         for _, block in self._blocks(state[0].weights.mean.shape[1]):
-            q = settle(block, state)
+            q = project(block, state)
             counts = np.bincount(q.patterns.label, minlength=q.patterns.size)
             total = total + np.tensordot(counts, q.covariance, 1)
             means.append(q.mean)
         return np.concatenate(means), total / self.rows.n_samples
 
-    def revisit(self, m: int, w: Weights) -> Touch:
+    def surrogate_sums(self, m: int, w: Weights) -> SurrogateSums:
         """Let the bound of view m touch where these weights put it; z stays."""
         blocks = self._blocks(self.Z.shape[1])
-        return reduce(add, (Touch.of(b.views[m], w, self.Z[where]) for where, b in blocks))
+        return reduce(add, (SurrogateSums.of(b.views[m], w, self.Z[where]) for where, b in blocks))
 
-    def sag(self, m: int, w: Weights, steps: Array) -> float:
+    def expected_drop(self, m: int, w: Weights, steps: Array) -> float:
         """Σ_n [g(η) − mean of g(η ± step)] of view m, summed over the steps (·, D)."""
         blocks = self._blocks(self.Z.shape[1])
-        return sum(sag(block.views[m], w.predict(self.Z[where]), steps) for where, block in blocks)
+        return sum(
+            expected_drop(block.views[m], w.predict(self.Z[where]), steps)
+            for where, block in blocks
+        )
 
     def keep(self, factors: IntArray) -> None:
         """Forget all factors but these."""

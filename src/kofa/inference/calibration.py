@@ -23,12 +23,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
 from kofa import tuning
+from kofa.inference.held_out import left_out, sample_rows
 from kofa.inference.local_step import known
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State, ViewPosterior
 from kofa.inference.predictor import linear_predictor
-from kofa.inference.projection import settle
-from kofa.inference.refinement import left_out, sample_rows
+from kofa.inference.projection import project
 from kofa.linalg import Array, Groups
 
 _ROUNDS = 12  # in which the mean of probabilities, or the variance of counts, is found
@@ -58,7 +58,7 @@ def calibrate(
     which = sample_rows(data, qualify, rng)
     part = Rows.stack([rows.views[i].take(which) for i in others])
     beside = tuple(state[i] for i in others)
-    q = settle(part, beside, within=1e-3)
+    q = project(part, beside, within=1e-3)
     view = state[m]
     competing = data.likelihood.competing
     mean, variance = linear_predictor(q, view.weights, competing, blurred=view.blurred)

@@ -162,7 +162,7 @@ def _best_start(
             break
     assert best is not None
     if len(best.Z) < engine.rows.n_samples:  # a checkpoint keeps them of few starts
-        best = replace(best, Z=engine.settle(best.state)[0])
+        best = replace(best, Z=engine.project(best.state)[0])
     best = in_order(engine, best)
     # A kernel has a long tail of weak directions and would always like more.
     kernelized = any(role.kernelized for role in plan.roles)
@@ -182,7 +182,7 @@ def _explain(
     rng: np.random.Generator,
 ) -> tuple[State, Array, list[dict[str, float]]]:
     """The state with the outputs from the factors that the inputs gave; these; the new terms."""
-    Z, covariance = inner.settle(found)
+    Z, covariance = inner.project(found)
     inputs, known = [role for role in roles if not role.output], iter(found)
     energies = [energy(q, role).sum(axis=0) for q, role in zip(found, inputs, strict=True)]
     total = np.sum(energies, axis=0)

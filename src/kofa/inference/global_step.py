@@ -72,12 +72,12 @@ def update_weights(
     )
 
 
-def misfit(q: Weights, s: ViewStatistics) -> Array:
+def residual_of_means(q: Weights, s: ViewStatistics) -> Array:
     """Σ_n (y_nd − ⟨w_d⟩·⟨z_n⟩ − ⟨b_d⟩)² of every column: (D,)."""
     return np.asarray(s.y_square + ((q.columns.matmul(q.mean, s.M) - 2.0 * s.R) * q.mean).sum(1))
 
 
-def blur(q: Weights, s: ViewStatistics) -> Array:
+def residual_of_z(q: Weights, s: ViewStatistics) -> Array:
     """Σ_n var(⟨w_d⟩·z_n) of every column, what the uncertainty of the samples adds: (D,)."""
     return np.asarray((q.columns.matmul(q.mean, s.S - s.M) * q.mean).sum(1))
 
@@ -88,7 +88,7 @@ def expected_residual(q: Weights, s: ViewStatistics, rho: float = 1.0) -> Array:
     With ρ the samples' variances count less: a log-likelihood bends less than its bound.
     """
     of_w = (quadratic_diagonals(q.basis, s.S)[q.columns.label] * q.scales).sum(1)
-    residual = misfit(q, s) + rho * blur(q, s) + of_w
+    residual = residual_of_means(q, s) + rho * residual_of_z(q, s) + of_w
     return np.asarray(np.maximum(residual, 0.0) + s.n_column * q.bias_variance)
 
 

@@ -27,7 +27,7 @@ AT_ONCE = 2**22  # numbers in a temporary beyond which a loop takes its place
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class LocalSystem:
     """What the global factors say to every sample, ready for the local step.
 
     A sample's mean times I + Σ_g metric_g, over its observed column groups g, is
@@ -60,15 +60,15 @@ class Evidence:
         return self.sums[:, start:] if self.sums.shape[1] > start else None
 
 
-def evidence(state: State, columns: tuple[Groups, ...]) -> Evidence:
+def local_system(state: State, columns: tuple[Groups, ...]) -> LocalSystem:
     """Collect τ_d⟨w_d⟩, G_d and the bias for the column groups of some rows."""
     tight = bound_is_tight(state)
     parts = zip(state, columns, strict=True)
     sums = [_sums(view, groups, tight) for view, groups in parts]
-    return Evidence(_loadings(state), np.concatenate(sums))
+    return LocalSystem(_loadings(state), np.concatenate(sums))
 
 
-def evidence_by_pattern(state: State, rows: Rows, aside: bool = False) -> Evidence:
+def local_system_by_pattern(state: State, rows: Rows, aside: bool = False) -> LocalSystem:
     """The same, summed up for each pattern of some rows, whose other rows change no digit of it.
 
     `aside`: of views with pseudo-observations only what the covariances of their weights say.
@@ -77,7 +77,7 @@ def evidence_by_pattern(state: State, rows: Rows, aside: bool = False) -> Eviden
     for view, data, groups in zip(state, rows.views, rows.groups, strict=True):
         observed = rows.patterns[:, groups][:, data.columns.label]
         total = total + _sums_by_pattern(view, observed, tight, aside and data.augmented)
-    return Evidence(_loadings(state), total)
+    return LocalSystem(_loadings(state), total)
 
 
 def _sums_by_pattern(view: ViewPosterior, observed: BoolArray, tight: bool, bare: bool) -> Array:
@@ -102,7 +102,7 @@ def _loadings(state: State) -> tuple[Array, ...]:
 
 
 def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) -> Array:
-    """`Evidence.sums` of one view; `bare`: as if its weights had a mean of zero."""
+    """`LocalSystem.sums` of one view; `bare`: as if its weights had a mean of zero."""
     q, tau = view.weights, view.precision
     mean = 0.0 * q.mean if bare else q.mean
     of_mean, of_spread = groups.gram(mean, tau), q.covariances(tau, groups)
@@ -159,7 +159,7 @@ def augment(rows: Rows, state: State, Z: Array) -> Rows:
     return replace(rows, views=tuple(views))
 
 
-def local_step(rows: Rows, e: Evidence) -> Latent:
+def local_step(rows: Rows, e: LocalSystem) -> Latent:
     """q(z_n) of every row given its pseudo-observations, in closed form."""
     total = replace(e, sums=rows.patterns.astype(float) @ e.sums)
     pull = np.zeros((rows.n_samples, e.n_factors))
@@ -168,7 +168,7 @@ def local_step(rows: Rows, e: Evidence) -> Latent:
     return closed_form(rows, total, pull, rows.labels.matmul)
 
 
-def closed_form(rows: Rows, e: Evidence, pull: Array, matmul: Matmul) -> Latent:
+def closed_form(rows: Rows, e: LocalSystem, pull: Array, matmul: Matmul) -> Latent:
     """q(z_n) given what is known by pattern, and Σ_d τ_d y_nd ⟨w_d⟩ of every row."""
     unit = np.eye(e.n_factors)
     # (I + Σ_{d observed} G_d)^-1, once per pattern
@@ -180,7 +180,7 @@ def closed_form(rows: Rows, e: Evidence, pull: Array, matmul: Matmul) -> Latent:
     return Latent(mean, covariance, -logdet, rows.labels)
 
 
-def pull_of(rows: Rows, e: Evidence, augmented: bool) -> Array:
+def pull_of(rows: Rows, e: LocalSystem, augmented: bool) -> Array:
     """Σ_d τ_d y_nd ⟨w_d⟩ over the views that hold pseudo-observations, or over the others."""
     h = np.zeros((rows.n_samples, e.n_factors))
     for view, loading in zip(rows.views, e.loadings, strict=True):

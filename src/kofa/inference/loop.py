@@ -16,7 +16,7 @@ from kofa.inference.pruning import informative
 from kofa.inference.rotation import rotate
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.statistics import ViewStatistics, centred
-from kofa.inference.surrogate import moves, soften
+from kofa.inference.surrogate import cubature_steps, update_curvature_ratio
 
 logger = logging.getLogger("kofa")
 
@@ -66,7 +66,7 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     quiet = now.quiet + 1 if slow and not pruned else 0
     converged = quiet >= tuning.PATIENCE
     if converged and engine.rows.augmented:
-        state, converged = _soften(engine, state, views)
+        state, converged = _update_curvature_ratios(engine, state, views)
         quiet = 0
     if pruned:
         state = tuple(view.keep(keep) for view in state)
@@ -80,18 +80,20 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     return Run(state, engine.Z, history, watched, quiet, turn, converged, stopped)
 
 
-def _soften(engine: Engine, state: State, views: Sequence[ViewStatistics]) -> tuple[State, bool]:
+def _update_curvature_ratios(
+    engine: Engine, state: State, views: Sequence[ViewStatistics]
+) -> tuple[State, bool]:
     """Let the variances in each view that is not Gaussian count as the likelihood has it.
 
     Also whether they already did, all but; then the state stays, and with it its bound. Done where
     the loop stands still: on the way there, weights that are still too large would make every
     curvature look small.
     """
-    softened = list(state)
+    updated = list(state)
     for m, data in enumerate(engine.rows.views):
         if data.likelihood is not None:
-            steps = moves(state[m], views[m], data.likelihood.competing)
-            fall = engine.sag(m, state[m].weights, steps)
-            softened[m] = soften(state[m], views[m], fall)
-    change = max(old.rho - new.rho for old, new in zip(state, softened, strict=True))
-    return (state, True) if change < tuning.CURVATURE_RATIO_TOL else (tuple(softened), False)
+            steps = cubature_steps(state[m], views[m], data.likelihood.competing)
+            fall = engine.expected_drop(m, state[m].weights, steps)
+            updated[m] = update_curvature_ratio(state[m], views[m], fall)
+    change = max(old.rho - new.rho for old, new in zip(state, updated, strict=True))
+    return (state, True) if change < tuning.CURVATURE_RATIO_TOL else (tuple(updated), False)

@@ -105,7 +105,7 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     Both begin again from the factors that were found, with and without the direction that these
     leave most of, and have the same number of iterations.
     """
-    Z, _ = engine.settle(found.state)
+    Z, _ = engine.project(found.state)
     engine.Z = Z
     more = np.column_stack([Z, engine.residual_direction(found.state, rng)])
     bounds = []

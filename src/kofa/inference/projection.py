@@ -11,7 +11,7 @@ from kofa.inference.local_step import (
     Latent,
     augment,
     closed_form,
-    evidence_by_pattern,
+    local_system_by_pattern,
     pull_of,
 )
 from kofa.inference.observations import Observations, Rows
@@ -33,7 +33,7 @@ _DIFFERENCE = 1e-5  # between slopes of which curvatures are made
 _ROUNDING = 1e-6
 
 
-def settle(rows: Rows, state: State, within: float = 1e-9) -> Latent:
+def project(rows: Rows, state: State, within: float = 1e-9) -> Latent:
     """q(z_n) of every row by itself: where pseudo-observations and local step agree.
 
     There the gradient of a concave function of z_n is zero, so that Newton's method finds it. Steps
@@ -41,7 +41,7 @@ def settle(rows: Rows, state: State, within: float = 1e-9) -> Latent:
     the line that they follow, or just behind it. Rows stop one by one, with a step `within` so much
     of the factors' prior spread: none depends on the others in its batch.
     """
-    e = evidence_by_pattern(state, rows)
+    e = local_system_by_pattern(state, rows)
     start = augment(rows, state, np.zeros((rows.n_samples, e.n_factors)))
     pull = pull_of(start, e, augmented=False) + pull_of(start, e, augmented=True)
     q = closed_form(rows, e, pull, rows.labels.by_rows)
@@ -87,7 +87,7 @@ class _Local:
 
     @classmethod
     def of(cls, rows: Rows, state: State) -> _Local:
-        rest = evidence_by_pattern(state, rows, aside=True)
+        rest = local_system_by_pattern(state, rows, aside=True)
         h = rest.offset[rows.labels.label] + pull_of(rows, rest, augmented=False)
         unit = np.eye(rest.n_factors)
         return cls(rows, state, unit + unpack(rest.metric, len(unit)), h)

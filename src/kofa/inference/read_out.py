@@ -70,7 +70,7 @@ def _of_few_sweeps(
         Z = spectral(engine, n_factors, rng)
         state = start(engine, prepare(engine, roles, Z), Z)
     else:
-        engine.Z, _ = engine.settle(state)
+        engine.Z, _ = engine.project(state)
     for _ in range(tuning.READ_OUT_SWEEPS):
         stats = engine.sweep(state)
         state = global_step(state, centred(stats, engine.rows))

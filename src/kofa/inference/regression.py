@@ -17,14 +17,15 @@ import numpy as np
 from kofa import tuning
 from kofa.inference.bound import elbo
 from kofa.inference.global_step import update_view, update_weights
+from kofa.inference.held_out import choose_scale, left_out, sample_rows
 from kofa.inference.local_step import known
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import Gamma, Known, State, ViewPosterior, Weights
 from kofa.inference.predictor import linear_predictor
-from kofa.inference.refinement import choose_scale, left_out, refine, sample_rows
 from kofa.inference.role import Role
 from kofa.inference.start import LEAST_ENERGY, start_view
-from kofa.inference.statistics import Statistics, Touch, ViewStatistics, centred
+from kofa.inference.statistics import Statistics, SurrogateSums, ViewStatistics, centred
+from kofa.inference.surrogate import refine
 from kofa.linalg import Array, Groups, IntArray
 
 _ROUNDS = 12  # of updates of one view, at most
@@ -40,7 +41,7 @@ class Engine(Protocol):
     rows: Rows
 
     def summarise(self, Z: Array) -> Statistics: ...
-    def revisit(self, m: int, w: Weights) -> Touch: ...
+    def surrogate_sums(self, m: int, w: Weights) -> SurrogateSums: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +206,8 @@ def _refined(engine: Engine, m: int, view: ViewPosterior, stats: Statistics) -> 
 
     def step(view: ViewPosterior) -> Explained:
         nonlocal stats  # which depend on where the weights were last
-        weights = refine(view, centred(stats, engine.rows)[m], partial(engine.revisit, m))
-        stats = stats.with_touch(m, engine.revisit(m, weights))
+        weights = refine(view, centred(stats, engine.rows)[m], partial(engine.surrogate_sums, m))
+        stats = stats.with_surrogate(m, engine.surrogate_sums(m, weights))
         s = centred(stats, engine.rows)[m]
         view = update_view(replace(view, weights=weights), s)
         return Explained(view, _terms(view, s, stats))

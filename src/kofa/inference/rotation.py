@@ -61,7 +61,7 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
     """Maximise `objective` from the identity by L-BFGS; the identity if nothing is better."""
     k = len(S)
     identity = np.eye(k)
-    h = np.sqrt(_curvature(S, n_samples, terms))
+    h = np.sqrt(_hessian_diagonal(S, n_samples, terms))
 
     def negative(p: Array) -> tuple[float, Array]:
         value, gradient = objective(p.reshape(k, k) / h, S, n_samples, terms)
@@ -75,7 +75,7 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
     return found.x.reshape(k, k) / h if better else identity
 
 
-def _curvature(S: Array, n_samples: float, terms: Sequence[Term]) -> Array:
+def _hessian_diagonal(S: Array, n_samples: float, terms: Sequence[Term]) -> Array:
     """The diagonal of the Hessian at the identity, roughly, to bring all entries to one scale.
 
     Mixing factor i into a far weaker factor j bends the objective by Q_ii / Q_jj, which

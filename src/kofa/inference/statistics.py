@@ -43,14 +43,14 @@ class Statistics:
             self.excess + other.excess,
         )
 
-    def with_touch(self, m: int, touch: Touch) -> Statistics:
+    def with_surrogate(self, m: int, sums: SurrogateSums) -> Statistics:
         """The statistics after the bound of view m was moved."""
         return replace(
             self,
-            R=_put(self.R, m, touch.R),
-            y_sum=_put(self.y_sum, m, touch.y_sum),
-            y_square=_put(self.y_square, m, touch.y_square),
-            excess=np.where(np.arange(len(self.excess)) == m, touch.excess, self.excess),
+            R=_put(self.R, m, sums.R),
+            y_sum=_put(self.y_sum, m, sums.y_sum),
+            y_square=_put(self.y_square, m, sums.y_square),
+            excess=np.where(np.arange(len(self.excess)) == m, sums.excess, self.excess),
         )
 
 
@@ -63,7 +63,7 @@ def _put(items: tuple[Array, ...], m: int, item: Array) -> tuple[Array, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
+class SurrogateSums:
     """What changes in the statistics when a view's bound touches elsewhere and q(z) stays."""
 
     R: Array
@@ -72,12 +72,12 @@ class Touch:
     excess: float
 
     @classmethod
-    def of(cls, view: Observations, w: Weights, Z: Array) -> Touch:
+    def of(cls, view: Observations, w: Weights, Z: Array) -> SurrogateSums:
         view = view.at(w.predict(Z))
         return cls(view.values.T @ Z, view.y_sum, view.y_square, view.excess)
 
-    def __add__(self, other: Touch) -> Touch:
-        return Touch(
+    def __add__(self, other: SurrogateSums) -> SurrogateSums:
+        return SurrogateSums(
             self.R + other.R,
             self.y_sum + other.y_sum,
             self.y_square + other.y_square,

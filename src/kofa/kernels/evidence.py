@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from kofa import tuning
 from kofa.kernels.formulas import Kernel
 from kofa.kernels.outputs import Outputs
-from kofa.kernels.terms import Source
+from kofa.kernels.terms import KernelTerm
 from kofa.linalg import Array, IntArray, centre
 
 _FEW_NOISES = 4  # up to here a Cholesky factor for each is cheaper than one eigendecomposition
@@ -23,7 +23,7 @@ _FEW_NOISES = 4  # up to here a Cholesky factor for each is cheaper than one eig
 class Objective:
     """ℓ with its priors, as a function of θ = (parameters of each kernel, log v_m, log σ_g²)."""
 
-    sources: Sequence[Source]
+    sources: Sequence[KernelTerm]
     outputs: Outputs
 
     @cached_property

@@ -13,8 +13,8 @@ from kofa.kernels.formulas import Kernel, Weighted
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import (
     VARIES,
+    KernelTerm,
     LogRelevance,
-    Source,
     Width,
     _by_root,
     _first,
@@ -120,7 +120,7 @@ def starts(objective: Objective) -> list[list[Array]]:
     ]
 
 
-def _kind(source: Source) -> str:
+def _kind(source: KernelTerm) -> str:
     if isinstance(source, LogRelevance):
         return "relevance"
     return "width" if isinstance(source, Width) else "fixed"

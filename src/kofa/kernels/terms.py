@@ -21,7 +21,7 @@ Pullback = Callable[[Array], Array]  # from a gradient in K to the gradient in w
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class KernelTerm:
     """One kernel on the rows from which it is learnt. Nothing inside this one is."""
 
     kernel: Kernel
@@ -59,7 +59,7 @@ class Source:
         """What a unit of √λ costs."""
         return 0.0
 
-    def at_price(self, share: float) -> Source:  # noqa: ARG002
+    def at_price(self, share: float) -> KernelTerm:  # noqa: ARG002
         """The same with a share of the price."""
         return self
 
@@ -68,7 +68,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Width(Source):
+class Width(KernelTerm):
     """A radial kernel with θ = log width."""
 
     kernel: Radial
@@ -102,7 +102,7 @@ class Width(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class Time(Source):
+class Time(KernelTerm):
     """A diffusion with θ = log time."""
 
     kernel: Diffusion
@@ -135,7 +135,7 @@ class Time(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class Relevance(Source):
+class Relevance(KernelTerm):
     """A kernel with θ_g = √λ of the features of group g.
 
     In √λ, the inverse length scale, L-BFGS needs a sixth of the steps that it needs in λ or log λ,
@@ -193,7 +193,7 @@ class Relevance(Source):
     def price(self) -> float:
         return float(self.kernel.sparsity or 0.0)
 
-    def at_price(self, share: float) -> Source:
+    def at_price(self, share: float) -> KernelTerm:
         if not self.price:
             return self
         return replace(self, kernel=replace(self.kernel, sparsity=share * self.price))
@@ -255,7 +255,7 @@ class LogRelevance(Relevance):
         return -0.5 * float(away @ away), -away / tuning.LOG_RELEVANCE_PRIOR
 
 
-def _first(kernel: Kernel, X: Array, V: Array) -> Source:
+def _first(kernel: Kernel, X: Array, V: Array) -> KernelTerm:
     """The kernel with its width to be learnt, all features alike or nearly so."""
     if isinstance(kernel, Weighted) and kernel.learns_relevance:
         plain = replace(kernel, relevance=None)
@@ -267,10 +267,10 @@ def _first(kernel: Kernel, X: Array, V: Array) -> Source:
         return Width(kernel, X, V)
     if isinstance(kernel, Diffusion) and kernel.learns_time:
         return Time(kernel, X, V)
-    return Source(kernel.resolve(V), X, V)
+    return KernelTerm(kernel.resolve(V), X, V)
 
 
-def _second(asked: Kernel, source: Source, theta: Array, factor: float) -> Source:
+def _second(asked: Kernel, source: KernelTerm, theta: Array, factor: float) -> KernelTerm:
     """The kernel with λ to be learnt from a multiple of the median width, where that is asked."""
     if not _by_root(asked):
         return source

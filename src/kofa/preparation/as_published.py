@@ -37,7 +37,7 @@ def by_reconstruction(kernel: Weighted, X: Array, V: Array, target: Array) -> We
     theta = np.array([begin[source.varies[members]].mean() for members in source.groups.members])
     if len(theta):  # else no feature varies
         theta = minimize(
-            lambda t: misfit(source, t, target),
+            lambda t: reconstruction_error(source, t, target),
             theta,
             jac=True,
             method="L-BFGS-B",
@@ -49,7 +49,7 @@ def by_reconstruction(kernel: Weighted, X: Array, V: Array, target: Array) -> We
     return learnt
 
 
-def misfit(source: Relevance, theta: Array, target: Array) -> tuple[float, Array]:
+def reconstruction_error(source: Relevance, theta: Array, target: Array) -> tuple[float, Array]:
     """½ mean (k̂ − target)², k̂ the centred kernel with the target's norm, and its gradient."""
     K, pull = source.evaluate(theta)
     centred = centre(K)

@@ -31,7 +31,7 @@ _ROUNDING, _LOOKED_AT, _NEGATIVE = 1e-5, 500, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class FitData:
     """Views, each with at most one kernel, and their tables.
 
     A declared view with several kernels stands here as several views of one source.
@@ -44,7 +44,7 @@ class Study:
     outputs: frozenset[str]
 
     @classmethod
-    def read(cls, declared: Mapping[str, View], data: Any, outputs: Any) -> Study:
+    def read(cls, declared: Mapping[str, View], data: Any, outputs: Any) -> FitData:
         """Read, check and align the data of a fit."""
         check_given(data)
         views, sources = expand(declared)
@@ -190,7 +190,7 @@ class Study:
         values = self.tables[name].values
         return self.scaling[name].seen(values) if name in self.kernels else rows_seen(values)
 
-    def lesson(self, rows: IntArray) -> Lesson:
+    def training_set(self, rows: IntArray) -> TrainingSet:
         """Inputs and targets of some samples, from which kernels can be learnt."""
         X, V = {}, {}
         for name in self.inputs:
@@ -214,11 +214,11 @@ class Study:
         groups = Groups(label, int(label.max()) + 1)
         labels = [self.likelihoods[name].has("probability") for name in self.targets]
         outputs = Outputs.of(np.concatenate(Y, axis=1), groups, np.array(labels)[of_view])
-        return Lesson(rows, X, V, outputs)
+        return TrainingSet(rows, X, V, outputs)
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingSet:
     """Rows from which kernels are learnt, the same samples in every view."""
 
     rows: IntArray  # which samples they are
@@ -340,14 +340,14 @@ def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> N
 # ---------------------------------------------------------------- slips
 
 
-def warn_of_slips(study: Study, declared: bool) -> None:
+def warn_of_slips(fit_data: FitData, declared: bool) -> None:
     """Warn of tables that can be used but are hardly what was meant.
 
     Zeros and ones are taken for a slip only where nobody declared what they are.
     """
-    sources = {study.sources[name]: name for name in reversed(list(study.views))}
+    sources = {fit_data.sources[name]: name for name in reversed(list(fit_data.views))}
     for source, name in sources.items():
-        table, view = replace(study.tables[name], name=source), study.views[name]
+        table, view = replace(fit_data.tables[name], name=source), fit_data.views[name]
         if table.classes is None and not isinstance(view.kernel, Precomputed):
             _warn_of_constants(table, view.kernel is not None)
             _warn_of_index(table)

@@ -1,4 +1,4 @@
-"""What the outputs of a study say about its kernels."""
+"""What the outputs of a fit say about its kernels."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kofa.kernels.learning import learn
 from kofa.kernels.mixture import Mixture, components, is_bank, parts
 from kofa.kernels.terms import learns_relevance
 from kofa.linalg import Array, centre
-from kofa.preparation.fit_data import Lesson, Study
+from kofa.preparation.fit_data import FitData, TrainingSet
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
+class LearntKernels:
     """What the outputs say about the kernels."""
 
     kernels: Mapping[str, Kernel]
@@ -28,38 +28,42 @@ class Lessons:
     noise: Array  # (G,): σ_g² of the outputs
 
 
-def learn_kernels(study: Study, rng: np.random.Generator) -> Lessons:
+def learn_kernels(fit_data: FitData, rng: np.random.Generator) -> LearntKernels:
     """Widths, relevances and weights of the inputs, from the outputs explained directly."""
-    _check_relevance(study)
-    kernels = {name: study.on_rows(name, kernel, rng) for name, kernel in study.kernels.items()}
+    _check_relevance(fit_data)
+    kernels = {
+        name: fit_data.on_rows(name, kernel, rng) for name, kernel in fit_data.kernels.items()
+    }
     plain = {name: _without_relevance(kernel) for name, kernel in kernels.items()}
-    if not study.targets or len(study.complete) < 3 or not _anything_to_learn(study):
-        return Lessons(plain, {}, np.empty(0))
-    rows = study.complete
+    if not fit_data.targets or len(fit_data.complete) < 3 or not _anything_to_learn(fit_data):
+        return LearntKernels(plain, {}, np.empty(0))
+    rows = fit_data.complete
     if len(rows) > tuning.LEARNING_ROWS:
         rows = np.sort(rng.choice(rows, tuning.LEARNING_ROWS, replace=False))
-    lesson = study.lesson(rows)
-    lessons, error = _learnt(study, lesson, kernels)
-    along = _along_unlabelled(study, kernels, rng)
+    training = fit_data.training_set(rows)
+    learnt, error = _learnt(fit_data, training, kernels)
+    along = _along_unlabelled(fit_data, kernels, rng)
     if along:
-        other, other_error = _learnt(study, lesson, kernels | along)
-        lessons = other if other_error() <= tuning.UNLABELLED_GAIN * error() else lessons
+        other, other_error = _learnt(fit_data, training, kernels | along)
+        learnt = other if other_error() <= tuning.UNLABELLED_GAIN * error() else learnt
     for name in kernels:
-        if name in study.inputs:
-            _warn_if_off(name, lessons.kernels[name])
-    return replace(lessons, kernels={**plain, **lessons.kernels})
+        if name in fit_data.inputs:
+            _warn_if_off(name, learnt.kernels[name])
+    return replace(learnt, kernels={**plain, **learnt.kernels})
 
 
 def _learnt(
-    study: Study, lesson: Lesson, kernels: Mapping[str, Kernel]
-) -> tuple[Lessons, Callable[[], float]]:
+    fit_data: FitData, training: TrainingSet, kernels: Mapping[str, Kernel]
+) -> tuple[LearntKernels, Callable[[], float]]:
     """What the outputs say about the kernels of the inputs, and how well left-out ones follow."""
-    formulas = {name: parts(kernels.get(name, Linear())) for name in study.inputs}
+    formulas = {name: parts(kernels.get(name, Linear())) for name in fit_data.inputs}
     given = [
-        (part, lesson.X[name], lesson.V[name]) for name, mine in formulas.items() for part in mine
+        (part, training.X[name], training.V[name])
+        for name, mine in formulas.items()
+        for part in mine
     ]
     asked, X, V = zip(*given, strict=True)
-    learnt = learn(asked, X, V, lesson.outputs)
+    learnt = learn(asked, X, V, training.outputs)
     found, v = iter(learnt.kernels), iter(learnt.weights.tolist())
     joined = {
         name: _joined([next(found) for _ in mine], [next(v) for _ in mine])
@@ -67,24 +71,24 @@ def _learnt(
     }
     weights = {name: weight for name, (_, weight) in joined.items()}
     resolved = {name: kernel for name, (kernel, _) in joined.items() if name in kernels}
-    error = partial(learnt.left_out, X, V, lesson.outputs)
-    return Lessons(resolved, weights, learnt.noise), error
+    error = partial(learnt.left_out, X, V, training.outputs)
+    return LearntKernels(resolved, weights, learnt.noise), error
 
 
 def _along_unlabelled(
-    study: Study, kernels: Mapping[str, Kernel], rng: np.random.Generator
+    fit_data: FitData, kernels: Mapping[str, Kernel], rng: np.random.Generator
 ) -> dict[str, Kernel]:
     """The banks with a diffusion, where they see no fewer samples without a class than with one.
 
     Not those of sparse views: what few landmarks need has been found out for the other kernels.
     """
-    if not study.has_classes:
+    if not fit_data.has_classes:
         return {}
     return {
-        name: study.on_rows(name, Mixture((*parts(kernels[name]), Diffusion())), rng)
-        for name in study.inputs
-        if name in kernels and is_bank(kernels[name]) and not study.views[name].chooses_landmarks
-        if study.has_output[study.seen(name)].mean() <= 0.5
+        name: fit_data.on_rows(name, Mixture((*parts(kernels[name]), Diffusion())), rng)
+        for name in fit_data.inputs
+        if name in kernels and is_bank(kernels[name]) and not fit_data.views[name].chooses_landmarks
+        if fit_data.has_output[fit_data.seen(name)].mean() <= 0.5
     }
 
 
@@ -95,22 +99,24 @@ def _joined(found: list[Kernel], v: list[float]) -> tuple[Kernel, float]:
     return Mixture(tuple(found), tuple(one / max(v) for one in v)), max(v)
 
 
-def with_wider_kernels(study: Study, lessons: Lessons, lesson: Lesson, factor: float) -> Lessons:
+def with_wider_kernels(
+    fit_data: FitData, learnt: LearntKernels, training: TrainingSet, factor: float
+) -> LearntKernels:
     """The learnt widths of sparse inputs times a factor.
 
     Each kernel gives the outputs the variance that it gave.
     """
-    kernels, weights = dict(lessons.kernels), dict(lessons.weights)
-    for name in judged_by_outputs(study):
-        asked = parts(study.kernels[name])
+    kernels, weights = dict(learnt.kernels), dict(learnt.weights)
+    for name in chosen_by_outputs(fit_data):
+        asked = parts(fit_data.kernels[name])
         mine = components(kernels[name]) if len(asked) > 1 else [(1.0, kernels[name])]
         found, v = list[Kernel](), list[float]()
         for one, (weight, kernel) in zip(asked, mine, strict=True):
             found.append(_wider(kernel, factor) if learns_width(one) else kernel)
-            before, after = (_variance(lesson, name, k) for k in (kernel, found[-1]))
+            before, after = (_variance(training, name, k) for k in (kernel, found[-1]))
             v.append(weights[name] * weight * before / after)
         kernels[name], weights[name] = _joined(found, v)
-    return replace(lessons, kernels=kernels, weights=weights)
+    return replace(learnt, kernels=kernels, weights=weights)
 
 
 def _wider(kernel: Kernel, factor: float) -> Kernel:
@@ -119,9 +125,9 @@ def _wider(kernel: Kernel, factor: float) -> Kernel:
     return replace(kernel, width=factor * kernel.width)
 
 
-def _variance(lesson: Lesson, name: str, kernel: Kernel) -> float:
+def _variance(training: TrainingSet, name: str, kernel: Kernel) -> float:
     """Mean diagonal of the centred kernel."""
-    return max(float(np.diagonal(centre(lesson.kernel(name, kernel))).mean()), 1e-12)
+    return max(float(np.diagonal(centre(training.kernel(name, kernel))).mean()), 1e-12)
 
 
 def learns_width(kernel: Kernel) -> bool:
@@ -129,34 +135,34 @@ def learns_width(kernel: Kernel) -> bool:
     return isinstance(kernel, Radial) and kernel.learns_width
 
 
-def _check_relevance(study: Study) -> None:
-    for name, kernel in study.kernels.items():
+def _check_relevance(fit_data: FitData) -> None:
+    for name, kernel in fit_data.kernels.items():
         asked = any(
             learns_relevance(part) and isinstance(part, Weighted) and part.needs_outputs
             for part in parts(kernel)
         )
-        if asked and (name in study.outputs or not study.targets):
+        if asked and (name in fit_data.outputs or not fit_data.targets):
             raise DeclarationError(
                 f"View {name!r}: relevance='learn' needs an output to learn from; name one that "
                 f"has no kernel in outputs=[…], or give relevance as numbers."
             )
-        if asked and len(study.complete) < 3:
+        if asked and len(fit_data.complete) < 3:
             raise DataError(
                 f"View {name!r}: relevance='learn' needs at least 3 samples with all inputs and "
-                f"an observed output but got {len(study.complete)}."
+                f"an observed output but got {len(fit_data.complete)}."
             )
 
 
-def _anything_to_learn(study: Study) -> bool:
+def _anything_to_learn(fit_data: FitData) -> bool:
     open_kernels = any(
         learns_relevance(part)
         or learns_width(part)
         or (isinstance(part, Diffusion) and part.learns_time)
-        for name, kernel in study.kernels.items()
+        for name, kernel in fit_data.kernels.items()
         for part in parts(kernel)
-        if name in study.inputs
+        if name in fit_data.inputs
     )
-    return open_kernels or len(study.inputs) > 1 or bool(judged_by_outputs(study))
+    return open_kernels or len(fit_data.inputs) > 1 or bool(chosen_by_outputs(fit_data))
 
 
 def _without_relevance(kernel: Kernel) -> Kernel:
@@ -177,7 +183,7 @@ def _warn_if_off(name: str, kernel: Kernel) -> None:
         )
 
 
-def judged_by_outputs(study: Study) -> list[str]:
+def chosen_by_outputs(fit_data: FitData) -> list[str]:
     """The sparse inputs whose landmarks are chosen by what they say about the outputs."""
-    sparse = [n for n in study.inputs if study.views[n].chooses_landmarks]
-    return sparse if study.targets and len(study.complete) >= 3 else []
+    sparse = [n for n in fit_data.inputs if fit_data.views[n].chooses_landmarks]
+    return sparse if fit_data.targets and len(fit_data.complete) >= 3 else []

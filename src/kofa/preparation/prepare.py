@@ -21,7 +21,7 @@ from kofa.likelihoods.base import Likelihood
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import Array, BoolArray, IntArray
 from kofa.preparation.as_published import by_ard, by_reconstruction
-from kofa.preparation.fit_data import Study, check_missing
+from kofa.preparation.fit_data import FitData, check_missing
 from kofa.preparation.learnt_kernels import learn_kernels
 from kofa.preparation.relevance_vectors import Vectors, pool, relevance_vectors
 
@@ -131,27 +131,27 @@ class FittedView:
 # ---------------------------------------------------------------- fit
 
 
-def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
+def fit_views(fit_data: FitData, rng: np.random.Generator) -> dict[str, FittedView]:
     """Resolve scaling, landmarks and kernels of every view, once."""
-    lessons = learn_kernels(study, rng)
-    pools = {name: pool(study, name, lessons.kernels[name], rng) for name in study.kernels}
-    lessons, vectors = relevance_vectors(study, lessons, pools, rng)
+    learnt = learn_kernels(fit_data, rng)
+    pools = {name: pool(fit_data, name, learnt.kernels[name], rng) for name in fit_data.kernels}
+    learnt, vectors = relevance_vectors(fit_data, learnt, pools, rng)
     rows = pools | {name: one.kept for name, one in vectors.items()}
-    maps = {name: study.kernel_map(name, lessons.kernels[name], rows[name]) for name in pools}
+    maps = {name: fit_data.kernel_map(name, learnt.kernels[name], rows[name]) for name in pools}
     for name, one in vectors.items():
         if one.silent:
             maps[name] = maps[name].switched_off()
-    weighted = [n for n in maps if n in lessons.weights and not maps[n].says_nothing]
-    top = max([lessons.weights[name] * maps[name].scale for name in weighted] or [1.0])
+    weighted = [n for n in maps if n in learnt.weights and not maps[n].says_nothing]
+    top = max([learnt.weights[name] * maps[name].scale for name in weighted] or [1.0])
     for name in weighted:  # all kernels on one scale, each with the weight that was learnt
-        maps[name] = replace(maps[name], scale=top / lessons.weights[name])
+        maps[name] = replace(maps[name], scale=top / learnt.weights[name])
     return {
         name: FittedView(
-            replace(study.role(name), weight=lessons.weights.get(name, top) / top),
-            type(study.views[name]).__name__,
-            study.views[name].likelihood,
-            maps[name] if name in maps else study.likelihoods[name],
-            study.sources[name],
+            replace(fit_data.role(name), weight=learnt.weights.get(name, top) / top),
+            type(fit_data.views[name]).__name__,
+            fit_data.views[name].likelihood,
+            maps[name] if name in maps else fit_data.likelihoods[name],
+            fit_data.sources[name],
             table.columns,
             table.values.shape[1],
             _output_names(table, rows.get(name)),
@@ -159,9 +159,9 @@ def fit_views(study: Study, rng: np.random.Generator) -> dict[str, FittedView]:
             table.dtypes[0],
             landmarks=rows.get(name, np.empty(0, dtype=np.intp)),
             vectors=vectors.get(name),
-            amplitude=_amplitude(lessons.weights.get(name, 0.0), maps.get(name)),
+            amplitude=_amplitude(learnt.weights.get(name, 0.0), maps.get(name)),
         )
-        for name, table in study.tables.items()
+        for name, table in fit_data.tables.items()
     }
 
 
@@ -171,25 +171,25 @@ def _amplitude(weight: float, encoder: KernelMap | None) -> float:
     return weight * max(typical, 0.0)
 
 
-def roles(study: Study, fitted: Mapping[str, FittedView]) -> list[Role]:
+def roles(fit_data: FitData, fitted: Mapping[str, FittedView]) -> list[Role]:
     """How inference treats the views, with all that the prior of outputs needs of the inputs.
 
     Without outputs, a view that is explained directly is one where a sample lacks it.
     """
-    if not study.outputs and all(view.likelihood is None for view in fitted.values()):
+    if not fit_data.outputs and all(view.likelihood is None for view in fitted.values()):
         return [view.role for view in fitted.values()]
     return [
-        replace(view.role, grams=_grams(study, name, view.encoder))
-        if isinstance(view.encoder, KernelMap) and name in study.inputs
+        replace(view.role, grams=_grams(fit_data, name, view.encoder))
+        if isinstance(view.encoder, KernelMap) and name in fit_data.inputs
         else view.role
         for name, view in fitted.items()
     ]
 
 
-def _grams(study: Study, name: str, encoder: KernelMap) -> list[Array]:
+def _grams(fit_data: FitData, name: str, encoder: KernelMap) -> list[Array]:
     V = encoder.V
     if isinstance(encoder.kernel, Precomputed):
-        V = study.tables[name].values[V.astype(np.intp)]
+        V = fit_data.tables[name].values[V.astype(np.intp)]
     return encoder.grams(V)
 
 
@@ -203,11 +203,11 @@ def _output_names(table: Table, rows: IntArray | None) -> tuple[Hashable, ...] |
 # ---------------------------------------------------------------- as published
 
 
-def learns_by_reconstruction(study: Study) -> list[str]:
+def learns_by_reconstruction(fit_data: FitData) -> list[str]:
     """The views whose λ follows from the reconstruction of their kernels."""
     return [
         name
-        for name, kernel in study.kernels.items()
+        for name, kernel in fit_data.kernels.items()
         if isinstance(kernel, Weighted)
         and kernel.learns_relevance
         and kernel.objective == "reconstruction"
@@ -215,43 +215,43 @@ def learns_by_reconstruction(study: Study) -> list[str]:
 
 
 def with_reconstructed_relevance(
-    study: Study, fitted: Mapping[str, FittedView], state: State, Z: Array, seen: BoolArray
+    fit_data: FitData, fitted: Mapping[str, FittedView], state: State, Z: Array, seen: BoolArray
 ) -> dict[str, FittedView]:
     """The views with λ at which their kernels are most like what the factors make of them."""
     changed = dict(fitted)
-    for name in learns_by_reconstruction(study):
+    for name in learns_by_reconstruction(fit_data):
         view, encoder = fitted[name], fitted[name].encoder
         assert isinstance(encoder, KernelMap)
         assert isinstance(encoder.kernel, Weighted)
-        values = study.samples.spread(study.tables[name])[seen]
+        values = fit_data.samples.spread(fit_data.tables[name])[seen]
         present = encoder.scaling.seen(values)
         X = encoder.scaling.complete(values[present])
         target = state[list(fitted).index(name)].weights.predict(Z[present])
         kernel = by_reconstruction(encoder.kernel, X, encoder.V, target)
-        changed[name] = _with_landmarks(study, name, view, kernel, view.landmarks)
+        changed[name] = _with_landmarks(fit_data, name, view, kernel, view.landmarks)
     return changed
 
 
 def with_ard_landmarks(
-    study: Study, fitted: dict[str, FittedView], state: State
+    fit_data: FitData, fitted: dict[str, FittedView], state: State
 ) -> dict[str, FittedView]:
     """The views without the landmarks that double ARD switched off."""
     changed = dict(fitted)
     for (name, view), posterior in zip(fitted.items(), state, strict=True):
-        if study.views[name].sparse == "ard" and isinstance(view.encoder, KernelMap):
-            vectors = Vectors.of(study.tables[name], view.landmarks, by_ard(posterior))
-            view = _with_landmarks(study, name, view, view.encoder.kernel, vectors.kept)
+        if fit_data.views[name].sparse == "ard" and isinstance(view.encoder, KernelMap):
+            vectors = Vectors.of(fit_data.tables[name], view.landmarks, by_ard(posterior))
+            view = _with_landmarks(fit_data, name, view, view.encoder.kernel, vectors.kept)
             changed[name] = replace(view, vectors=vectors)
     return changed
 
 
 def _with_landmarks(
-    study: Study, name: str, view: FittedView, kernel: Kernel, rows: IntArray
+    fit_data: FitData, name: str, view: FittedView, kernel: Kernel, rows: IntArray
 ) -> FittedView:
     """The view with another kernel or other landmarks, and the weight that it had."""
     assert isinstance(view.encoder, KernelMap)
-    before = study.kernel_map(name, view.encoder.kernel, view.landmarks)
-    after = study.kernel_map(name, kernel, rows)
+    before = fit_data.kernel_map(name, view.encoder.kernel, view.landmarks)
+    after = fit_data.kernel_map(name, kernel, rows)
     after = replace(after, scale=after.scale * view.encoder.scale / before.scale)
-    names = _output_names(study.tables[name], rows)
+    names = _output_names(fit_data.tables[name], rows)
     return replace(view, encoder=after, landmarks=rows, outputs=names)

@@ -16,10 +16,10 @@ from kofa.kernels.formulas import Kernel
 from kofa.kernels.mixture import parts
 from kofa.kernels.selection import Candidates, Selection, by_evidence, by_residual, squared_errors
 from kofa.linalg import Array, IntArray
-from kofa.preparation.fit_data import Lesson, Study, check_missing
+from kofa.preparation.fit_data import FitData, TrainingSet, check_missing
 from kofa.preparation.learnt_kernels import (
-    Lessons,
-    judged_by_outputs,
+    LearntKernels,
+    chosen_by_outputs,
     learns_width,
     with_wider_kernels,
 )
@@ -46,16 +46,16 @@ class Vectors:
         return self.rows[self.order >= 0]
 
 
-def pool(study: Study, name: str, kernel: Kernel, rng: np.random.Generator) -> IntArray:
+def pool(fit_data: FitData, name: str, kernel: Kernel, rng: np.random.Generator) -> IntArray:
     """Rows of the table that are landmarks, or may become relevance vectors.
 
     An unlabelled sample that is its own landmark is pulled into a private direction, so where
     there are outputs only labelled samples qualify.
     """
-    table, view = study.tables[name], study.views[name]
-    candidates = study.rows_seen(name)
-    if name not in study.outputs and study.has_output.any():
-        candidates = candidates & study.has_output[study.samples.position[name]]
+    table, view = fit_data.tables[name], fit_data.views[name]
+    candidates = fit_data.rows_seen(name)
+    if name not in fit_data.outputs and fit_data.has_output.any():
+        candidates = candidates & fit_data.has_output[fit_data.samples.position[name]]
         if candidates.sum() < 2:
             raise DataError(
                 f"View {name!r}: expected at least 2 samples with an observed output "
@@ -66,120 +66,129 @@ def pool(study: Study, name: str, kernel: Kernel, rng: np.random.Generator) -> I
     wanted = tuning.AUTO_LANDMARKS if view.landmarks == "auto" else view.landmarks
     if wanted == "all" or int(wanted) >= len(index):
         return index
-    X = study.scaling[name].complete(table.values)
+    X = fit_data.scaling[name].complete(table.values)
     resolved = kernel.resolve(kernel.landmarks(X, index))
     return landmarks.choose(view.landmarks_by, resolved, X, index, int(wanted), rng)
 
 
 def relevance_vectors(
-    study: Study, lessons: Lessons, pools: Mapping[str, IntArray], rng: np.random.Generator
-) -> tuple[Lessons, dict[str, Vectors]]:
+    fit_data: FitData,
+    learnt: LearntKernels,
+    pools: Mapping[str, IntArray],
+    rng: np.random.Generator,
+) -> tuple[LearntKernels, dict[str, Vectors]]:
     """The landmarks of sparse views that are kept, and the kernels with widths for these.
 
     Kernels of one input keep the same landmarks.
     """
     chosen: dict[str, Vectors] = {}
-    if judged_by_outputs(study):
-        rows = _judges(study, pools, rng)
-        lessons = _with_widths_for_few(study, lessons, pools, rows)
-        chosen |= _judged(study, lessons, pools, study.lesson(rows))
-    for name in study.kernels:
-        if study.views[name].chooses_landmarks and name not in chosen:
-            encoder = study.kernel_map(name, lessons.kernels[name], pools[name])
-            X = study.scaling[name].complete(study.tables[name].values)[pools[name]]
+    if chosen_by_outputs(fit_data):
+        rows = _scoring_rows(fit_data, pools, rng)
+        learnt = _with_widths_for_few(fit_data, learnt, pools, rows)
+        chosen |= _chosen_by_evidence(fit_data, learnt, pools, fit_data.training_set(rows))
+    for name in fit_data.kernels:
+        if fit_data.views[name].chooses_landmarks and name not in chosen:
+            encoder = fit_data.kernel_map(name, learnt.kernels[name], pools[name])
+            X = fit_data.scaling[name].complete(fit_data.tables[name].values)[pools[name]]
             K = encoder.evaluate(X)
             rows = np.arange(len(pools[name]))
-            selection = by_residual(Candidates(K, rows, _most(study, name, pools[name])))
-            chosen[name] = Vectors.of(study.tables[name], pools[name], selection)
-    return lessons, chosen
+            selection = by_residual(Candidates(K, rows, _most(fit_data, name, pools[name])))
+            chosen[name] = Vectors.of(fit_data.tables[name], pools[name], selection)
+    return learnt, chosen
 
 
-def _judged(
-    study: Study, lessons: Lessons, pools: Mapping[str, IntArray], lesson: Lesson
+def _chosen_by_evidence(
+    fit_data: FitData, learnt: LearntKernels, pools: Mapping[str, IntArray], training: TrainingSet
 ) -> dict[str, Vectors]:
     """Relevance vectors by the evidence of the outputs."""
-    candidates, base = _candidates(study, lessons, pools, lesson)
-    Y, noises = lesson.outputs.Y, lesson.outputs.noises
-    selections = by_evidence(candidates, Y, lessons.noise, noises, base)
+    candidates, base = _candidates(fit_data, learnt, pools, training)
+    Y, noises = training.outputs.Y, training.outputs.noises
+    selections = by_evidence(candidates, Y, learnt.noise, noises, base)
     found: dict[str, Vectors] = {}
-    for names, one, selection in zip(_sources(study), candidates, selections, strict=True):
-        place = study.own_rows(names[0], lesson.rows)[one.rows]
-        found |= {name: Vectors.of(study.tables[name], place, selection) for name in names}
+    for names, one, selection in zip(_sources(fit_data), candidates, selections, strict=True):
+        place = fit_data.own_rows(names[0], training.rows)[one.rows]
+        found |= {name: Vectors.of(fit_data.tables[name], place, selection) for name in names}
         if not selection.pays:
             warn(
-                f"View {study.sources[names[0]]!r}: no sample's kernel tells anything about the "
+                f"View {fit_data.sources[names[0]]!r}: no sample's kernel tells anything about the "
                 f"outputs, so all are switched off and the view predicts nothing. Leave it out, or "
                 f"try another kernel."
             )
     return found
 
 
-def _sources(study: Study) -> list[list[str]]:
+def _sources(fit_data: FitData) -> list[list[str]]:
     """The sparse inputs whose landmarks outputs judge; kernels of one table together."""
     found: dict[str, list[str]] = {}
-    for name in judged_by_outputs(study):
-        found.setdefault(study.sources[name], []).append(name)
+    for name in chosen_by_outputs(fit_data):
+        found.setdefault(fit_data.sources[name], []).append(name)
     return list(found.values())
 
 
 def _candidates(
-    study: Study, lessons: Lessons, pools: Mapping[str, IntArray], lesson: Lesson
+    fit_data: FitData, learnt: LearntKernels, pools: Mapping[str, IntArray], training: TrainingSet
 ) -> tuple[list[Candidates], Array | None]:
     """The candidates of each table among some rows, and the kernels of all other inputs."""
-    kernels, weights = lessons.kernels, lessons.weights
+    kernels, weights = learnt.kernels, learnt.weights
     candidates = []
-    for names in _sources(study):
-        own, pool = study.own_rows(names[0], lesson.rows), pools[names[0]]
+    for names in _sources(fit_data):
+        own, pool = fit_data.own_rows(names[0], training.rows), pools[names[0]]
         here = np.flatnonzero(np.isin(own, pool))
-        K = sum(weights[n] * lesson.kernel(n, kernels[n], here) for n in names)
-        candidates.append(Candidates(np.asarray(K), here, _most(study, names[0], pool)))
-    others = [name for name in study.inputs if name not in judged_by_outputs(study)]
-    plain = [weights[n] * lesson.kernel(n, kernels.get(n)) for n in others]
+        K = sum(weights[n] * training.kernel(n, kernels[n], here) for n in names)
+        candidates.append(Candidates(np.asarray(K), here, _most(fit_data, names[0], pool)))
+    others = [name for name in fit_data.inputs if name not in chosen_by_outputs(fit_data)]
+    plain = [weights[n] * training.kernel(n, kernels.get(n)) for n in others]
     return candidates, np.sum(plain, axis=0) if plain else None
 
 
 def _with_widths_for_few(
-    study: Study, lessons: Lessons, pools: Mapping[str, IntArray], rows: IntArray
-) -> Lessons:
+    fit_data: FitData, learnt: LearntKernels, pools: Mapping[str, IntArray], rows: IntArray
+) -> LearntKernels:
     """The kernels with the widths at which the landmarks that are kept predict best."""
-    asked = [part for n in judged_by_outputs(study) for part in parts(study.kernels[n])]
+    asked = [part for n in chosen_by_outputs(fit_data) for part in parts(fit_data.kernels[n])]
     if not any(map(learns_width, asked)) or len(rows) < tuning.VECTOR_PARTS * tuning.VECTOR_FEWEST:
-        return lessons
+        return learnt
     order = np.random.default_rng(0).permutation(len(rows))[: tuning.LEARNING_ROWS]
-    lesson = study.lesson(np.sort(rows[order]))
-    tried = [with_wider_kernels(study, lessons, lesson, factor) for factor in tuning.VECTOR_WIDTHS]
-    return min(tried, key=lambda one: _error(study, one, pools, lesson))
+    training = fit_data.training_set(np.sort(rows[order]))
+    tried = [
+        with_wider_kernels(fit_data, learnt, training, factor) for factor in tuning.VECTOR_WIDTHS
+    ]
+    return min(tried, key=lambda one: _error(fit_data, one, pools, training))
 
 
-def _error(study: Study, lessons: Lessons, pools: Mapping[str, IntArray], lesson: Lesson) -> float:
+def _error(
+    fit_data: FitData, learnt: LearntKernels, pools: Mapping[str, IntArray], training: TrainingSet
+) -> float:
     """Of samples predicted from landmarks that are chosen among the others."""
-    candidates, base = _candidates(study, lessons, pools, lesson)
-    outputs, n = lesson.outputs, len(lesson.rows)
+    candidates, base = _candidates(fit_data, learnt, pools, training)
+    outputs, n = training.outputs, len(training.rows)
     order, error = np.random.default_rng(0).permutation(n), 0.0
     for part in range(
         min(tuning.VECTOR_PARTS, -(-tuning.VECTOR_ENOUGH * tuning.VECTOR_PARTS // n))
     ):
         known = np.sort(np.delete(order, np.s_[part :: tuning.VECTOR_PARTS]))
         new = np.sort(order[part :: tuning.VECTOR_PARTS])
-        squares = squared_errors(candidates, outputs.Y, lessons.noise, outputs.noises, base, known)
+        squares = squared_errors(candidates, outputs.Y, learnt.noise, outputs.noises, base, known)
         error += float((squares * outputs.seen[new]).sum())
     return error
 
 
-def _judges(study: Study, pools: Mapping[str, IntArray], rng: np.random.Generator) -> IntArray:
+def _scoring_rows(
+    fit_data: FitData, pools: Mapping[str, IntArray], rng: np.random.Generator
+) -> IntArray:
     """The samples that judge candidates: these themselves, and some others."""
-    asked = np.zeros(study.samples.n, dtype=bool)
-    for name in judged_by_outputs(study):
-        asked[study.samples.position[name][pools[name]]] = True
-    complete = study.complete
+    asked = np.zeros(fit_data.samples.n, dtype=bool)
+    for name in chosen_by_outputs(fit_data):
+        asked[fit_data.samples.position[name][pools[name]]] = True
+    complete = fit_data.complete
     first, others = complete[asked[complete]], complete[~asked[complete]]
     if len(others) > tuning.VECTOR_OTHER_ROWS:
         others = rng.choice(others, tuning.VECTOR_OTHER_ROWS, replace=False)
     return np.sort(np.concatenate([first, others]))
 
 
-def _most(study: Study, name: str, pool: IntArray) -> int:
-    view = study.views[name]
+def _most(fit_data: FitData, name: str, pool: IntArray) -> int:
+    view = fit_data.views[name]
     if view.share is not None:
         most = max(2, int(view.share * len(pool)))
         return min(most, view.max_landmarks or most, len(pool))

@@ -16,7 +16,7 @@ from kofa.inference.local_step import Latent
 from kofa.inference.observations import Rows
 from kofa.inference.posterior import State, ViewPosterior, Weights
 from kofa.inference.predictor import linear_predictor, variance_of_holes
-from kofa.inference.projection import settle
+from kofa.inference.projection import project
 from kofa.inference.regression import ReadOut
 from kofa.kernels.kernel_map import ROUNDING, KernelMap, Unseen
 from kofa.likelihoods.gaussian import Gaussian
@@ -87,7 +87,7 @@ class Prediction:
             rows = Rows.stack([self.views[name].observe(batch[name]) for name in told])
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
                 part = {name: y[within] for name, y in batch.items()}
-                q = settle(block, state)
+                q = project(block, state)
                 seen = {name: part[name] for name in told}
                 yield self._left_open(q, seen) if with_holes else q, part
 

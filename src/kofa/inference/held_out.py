@@ -1,99 +1,24 @@
-"""The weights of a non-Gaussian output at their optimum, given the samples' factors.
-
-Coordinate ascent moves such weights by steps that a bound of fixed curvature allows: many small
-ones, where the labels are easy. Given q(z) the bound is a concave function of ⟨w_d⟩ and ⟨b_d⟩
-alone (their covariance does not depend on the data), and L-BFGS finds its top in far fewer, in
-coordinates in which a step of coordinate ascent is the gradient.
-"""
+"""Scales that predict held-out samples best."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize
 
 from kofa import tuning
-from kofa.inference.global_step import metric, update_weights
+from kofa.inference.global_step import update_weights
 from kofa.inference.local_step import known
 from kofa.inference.observations import Observations, Rows
-from kofa.inference.posterior import Known, ViewPosterior, Weights
-from kofa.inference.statistics import Touch, ViewStatistics, centred, statistics
+from kofa.inference.posterior import Known, ViewPosterior
+from kofa.inference.statistics import SurrogateSums, centred, statistics
+from kofa.inference.surrogate import refine
 from kofa.linalg import Array, BoolArray, IntArray
 
-_OPTIONS = {"maxiter": 50, "ftol": 1e-5}
-
-Revisit = Callable[[Weights], Touch]
-
-
-@dataclass(frozen=True, eq=False)
-class Chart:
-    """⟨w_d⟩ = B diag(root_d) θ_d, and the biases, as one vector θ."""
-
-    weights: Weights  # whose means are replaced
-    basis: Array  # (G, K, L)
-    root: Array  # (D, L)
-    precision: Array  # (D,): κ_d
-    n: Array  # (D,)
-
-    @classmethod
-    def of(cls, view: ViewPosterior, s: ViewStatistics) -> Chart:
-        step = metric(s, view.alpha.mean, view.column_precision, view.precision, view.rho)
-        root = np.sqrt(step.scales)
-        return cls(view.weights, step.basis, root, view.precision, s.n_column)
-
-    @property
-    def bias_root(self) -> Array:
-        return 1.0 / np.sqrt(self.n * self.precision)
-
-    def pack(self, mean: Array, y_mean: Array) -> Array:
-        """θ of weights (D, K) and biases at the mean of z (D,)."""
-        inverse: Array = np.linalg.inv(self.basis).swapaxes(-1, -2).astype(float)
-        theta = self.weights.columns.matmul(mean, inverse) / self.root
-        return np.concatenate([theta.ravel(), y_mean / self.bias_root])
-
-    def unpack(self, theta: Array) -> Weights:
-        n = self.root.size
-        along = theta[:n].reshape(self.root.shape) * self.root
-        mean = self.weights.columns.matmul(along, self.basis.swapaxes(-1, -2))
-        return replace(self.weights, mean=mean, y_mean=theta[n:] * self.bias_root)
-
-    def objective(self, theta: Array, revisit: Revisit) -> tuple[float, Array]:
-        """The bound's part that depends on θ, and its gradient.
-
-        Σ g + ½ κ Σ (η − ȳ)² − ½ |θ_w|², with the parabola at its touching point for Σ g.
-        """
-        w = self.unpack(theta)
-        touch = revisit(w)
-        n = self.root.size
-        kappa, y_mean = self.precision, w.y_mean
-        R = touch.R - touch.y_sum[:, None] * w.z_mean[w.columns.label]
-        square = touch.y_square - 2.0 * y_mean * touch.y_sum + self.n * y_mean**2
-        value = touch.excess - 0.5 * kappa @ square + kappa @ (w.mean * R).sum(axis=1)
-        value -= 0.5 * float(theta[:n] @ theta[:n])
-        along = w.columns.matmul(kappa[:, None] * R, self.basis) * self.root
-        of_bias = kappa * (touch.y_sum - self.n * y_mean) * self.bias_root
-        return float(value), np.concatenate([along.ravel() - theta[:n], of_bias])
-
-
-def refine(view: ViewPosterior, s: ViewStatistics, revisit: Revisit) -> Weights:
-    """The weights with the highest bound given q(z); those of the view if none is higher."""
-    chart = Chart.of(view, s)
-
-    def negative(theta: Array) -> tuple[float, Array]:
-        value, gradient = chart.objective(theta, revisit)
-        return -value, -gradient
-
-    begin = chart.pack(view.weights.mean, view.weights.y_mean)
-    found = minimize(negative, begin, jac=True, method="L-BFGS-B", options=_OPTIONS)
-    return chart.unpack(found.x)
-
-
-# ---------------------------------------------------------------- the scale of the weights
-
 _STRATA = 8  # columns by whose values these are drawn
+
+
 _STEP = 1e-4  # of a difference quotient
 
 
@@ -115,17 +40,17 @@ def choose_scale(
         if not scores:
             weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
         weights = refine(
-            replace(view, alpha=alpha, weights=weights), s, partial(Touch.of, data, Z=Z)
+            replace(view, alpha=alpha, weights=weights), s, partial(SurrogateSums.of, data, Z=Z)
         )
         precision = np.outer(view.column_precision, alpha.mean)
         eta = left_out(data, weights.predict(Z), precision, Z)
         scores.append(float(data.tangent(eta)[0].sum()))
         if scores[-1] < max(scores):
             break  # from here on it only gets worse
-    return Known(float(energy.sum()) / _peak(scores) / energy)
+    return Known(float(energy.sum()) / _best_signal(scores) / energy)
 
 
-def _peak(scores: list[float]) -> float:
+def _best_signal(scores: list[float]) -> float:
     """The signal with the highest score, by a parabola through the best and its neighbours."""
     i = int(np.argmax(scores))
     if not 0 < i < len(scores) - 1:
