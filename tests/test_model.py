@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import kofa
 from conftest import two_views
+from kofa.results.prediction import Prediction
 
 
 @pytest.fixture
@@ -465,3 +466,133 @@ def test_names_of_views_do_not_steer_the_fit(rng, x, y, tmp_path):
                 loaded.lower_bound_terms_[f"{kind}[{name}]"],
                 plain.lower_bound_terms_[f"{kind}[{same}]"],
             )
+
+
+# ---------------------------------------------------------------- the view that is asked for
+
+
+def labelled_views(rng, **outputs):
+    """A table of numbers, and outputs of some kinds that follow from it."""
+    x = rng.normal(size=(60, 3))
+    data = {"x": x, "sick": (x[:, 0] > 0).astype(float), "dose": np.exp(x[:, :1])}
+    views = {"x": kofa.Real(), **outputs}
+    model = kofa.FactorModel(views, outputs=list(outputs) or None)
+    return model.fit({name: data[name] for name in views}), {"x": x}
+
+
+def test_the_only_output_is_predicted_unless_a_view_is_named(rng):
+    model, new = labelled_views(rng, sick=kofa.Binary())
+    np.testing.assert_array_equal(model.predict(new), model.predict(new, "sick"))
+    np.testing.assert_array_equal(model.predict_proba(new), model.predict_proba(new, "sick"))
+    model, new = labelled_views(rng, dose=kofa.Positive())
+    mean, std = model.predict(new, return_std=True)
+    np.testing.assert_array_equal(mean, model.predict(new, "dose", True)[0])
+    np.testing.assert_array_equal(std, model.predict(new, "dose", True)[1])
+    asked = model.predict_quantiles(new, "dose", [0.05, 0.95])
+    np.testing.assert_array_equal(model.predict_quantiles(new), asked)
+    (median,) = model.predict_quantiles(new, quantiles=[0.5])
+    np.testing.assert_array_equal(median, model.predict_quantiles(new, "dose", [0.5])[0])
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_quantiles"])
+def test_which_view_is_not_guessed(rng, method):
+    model, new = labelled_views(rng, sick=kofa.Binary(), dose=kofa.Positive())
+    with pytest.raises(kofa.DataError, match=r"what to predict.* outputs 'sick', 'dose'"):
+        getattr(model, method)(new)
+    model = kofa.FactorModel().fit(two_views(rng))
+    with pytest.raises(kofa.DataError, match=r"what to predict.* no outputs, .* 'x', 'y'"):
+        getattr(model, method)(two_views(rng))
+
+
+# ---------------------------------------------------------------- factors are found once for all
+
+
+@pytest.fixture
+def projections(monkeypatch):
+    """How many samples were projected in each pass."""
+    counted = []
+    plain = Prediction.project
+
+    def counting(self, *args, **options):
+        counted.append(self.samples.n)
+        return plain(self, *args, **options)
+
+    monkeypatch.setattr(Prediction, "project", counting)
+    return counted
+
+
+def ten_views(rng, n=50):
+    """Ten tables of several kinds with single holes, but a value in each row."""
+    z = rng.normal(size=(n, 2))
+    data = {f"v{m}": z @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(n, 4)) for m in range(10)}
+    data["v7"] = np.exp(data["v7"])
+    data["v8"] = (data["v8"] > 0).astype(float)
+    data["v9"] = np.floor(np.exp(data["v9"]))
+    for table in data.values():
+        table[:, 1:][rng.random((n, 3)) < 0.1] = np.nan
+    views = dict.fromkeys(data, kofa.Real())
+    views |= {"v6": kofa.Real(kernel="rbf"), "v7": kofa.Positive()}
+    return views | {"v8": kofa.Binary(), "v9": kofa.Count()}, data
+
+
+def test_samples_are_projected_once_for_all_views(rng, projections):
+    views, data = ten_views(rng)
+    model = kofa.FactorModel(views, tol=0.1).fit(data)
+    projections.clear()
+    calls = {
+        "reconstruct": lambda: model.reconstruct(data),
+        "reconstruct with probabilities": lambda: model.reconstruct(data, proba=True),
+        "impute": lambda: model.impute(data),
+        "score_samples": lambda: model.score_samples(data),
+    }
+    for name, call in calls.items():
+        call()
+        assert projections == [50], name
+        projections.clear()
+
+
+def test_all_views_at_once_are_each_view_alone(rng):
+    views, data = ten_views(rng)
+    model = kofa.FactorModel(views, tol=0.1).fit(data)
+    part = {name: pd.DataFrame(table) for name, table in data.items()}
+    part["v0"] = part["v0"].iloc[10:]  # ten samples lack it: for these it follows from the others
+    both = model.reconstruct(part), model.reconstruct(part, proba=True)
+    for name in views:
+        assert both[0][name].equals(model.reconstruct(part, name)), name
+    assert both[1]["v8"].equals(model.reconstruct(part, "v8", proba=True))
+    for name in ("v0", "v1"):
+        filled, alone = model.impute(part)[name], model.reconstruct(part, name)
+        holes = part[name].reindex(filled.index).isna().to_numpy()
+        np.testing.assert_array_equal(filled.to_numpy()[holes], alone.to_numpy()[holes])
+
+
+def test_several_views_name_the_one_without_standard_deviation(rng):
+    model, new = labelled_views(rng, sick=kofa.Binary())
+    with pytest.raises(kofa.DataError, match=r"'sick'.*no standard deviation"):
+        model.reconstruct(new, return_std=True)
+
+
+# ---------------------------------------------------------------- as a transformer
+
+
+def test_factors_are_named_as_the_columns_of_transform(frames):
+    model = kofa.FactorModel()
+    with pytest.raises(NotFittedError):
+        model.get_feature_names_out()
+    factors = model.fit_transform(frames)
+    assert model.get_feature_names_out().tolist() == list(factors.columns)
+    assert model.get_feature_names_out().dtype == object
+
+
+def test_fit_transform_resumes(rng, tmp_path):
+    data, path = two_views(rng), tmp_path / "fit"
+    whole = kofa.FactorModel(tol=1e-9, max_iter=30, checkpoint=path, checkpoint_every=0)
+    with pytest.warns(ConvergenceWarning):
+        whole.fit(data)
+    seen = []
+    more = clone(whole).set_params(max_iter=35, callback=lambda i: seen.append(i.n_iter))
+    with pytest.warns(ConvergenceWarning):
+        more.fit_transform(data, resume=True)
+    assert seen == [31, 32, 33, 34, 35]
+    with pytest.raises(kofa.DeclarationError, match="resume"):
+        kofa.FactorModel().fit_transform(data, resume=True)

@@ -194,7 +194,8 @@ class KernelFactorAnalysis(_KernelFactors):
         or a slice of positions. Views may overlap; a column in none of them is not used. None
         is one view, called "X". No view may be called "y".
     n_factors : int or None
-        The most factors allowed; None is 25, or 300 where there is a target.
+        The most factors allowed. None: as many as the data support, at most 100, or 300
+        directions of the kernels where there is a target.
     sparse : bool, "ard", or dict of view → one of these
         Compare with few rows only, the relevance vectors. With ``kernel=None``, switch useless
         columns off.
@@ -205,12 +206,14 @@ class KernelFactorAnalysis(_KernelFactors):
     n_init, max_iter, tol, callback
         As for `kofa.FactorModel`.
     random_state : int, numpy Generator, RandomState or None
-        Seed of everything random; None is a fixed seed.
+        Seed of everything random. None is a fixed seed, unlike in scikit-learn's estimators: a
+        fit that is repeated gives the same result.
 
     Attributes
     ----------
     model_ : FactorModel
-        The model of the views, with all that can be asked of it.
+        The model of the views, with all that can be asked of it. Of its ``lower_bound_`` see
+        there: with classes as the target it is not strictly below the evidence.
     columns_ : dict of view → array
         Positions of the columns of X in each view, without those that had no value in fit.
     n_factors_, n_iter_, n_features_in_ : int
@@ -238,8 +241,8 @@ class KernelFactorRegressor(RegressorMixin, _KernelFactors):  # type: ignore[mis
     ----------
     kernel, columns, n_factors, sparse, landmarks, scale, n_init, max_iter, tol, random_state, \
 callback
-        As for `KernelFactorAnalysis`. Widths and weights of kernels, and the relevance of each
-        feature, are learnt from the targets.
+        As for `KernelFactorAnalysis`; ``random_state=None`` is a fixed seed here too. Widths and
+        weights of kernels, and the relevance of each feature, are learnt from the targets.
 
     Attributes
     ----------
@@ -322,7 +325,8 @@ class KernelFactorClassifier(ClassifierMixin, _KernelFactors):  # type: ignore[m
     ----------
     kernel, columns, n_factors, sparse, landmarks, scale, n_init, max_iter, tol, random_state, \
 callback
-        As for `KernelFactorAnalysis`. Widths and weights of kernels are learnt from the classes.
+        As for `KernelFactorAnalysis`; ``random_state=None`` is a fixed seed here too. Widths and
+        weights of kernels are learnt from the classes.
 
     Attributes
     ----------

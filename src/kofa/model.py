@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -47,7 +47,7 @@ from kofa.preparation.prepare import (
 )
 from kofa.progress import Progress
 from kofa.results import inspection
-from kofa.results.prediction import Prediction
+from kofa.results.prediction import Asked, Prediction
 from kofa.views import View, check_outputs, check_views
 
 Data = Any  # a dict of name → table, or a MuData or AnnData
@@ -76,8 +76,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         What each table is, such as ``{"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}``.
         None takes every table passed to fit as ``kofa.Real()``.
     n_factors : int or None
-        The most factors allowed; those that tell nothing are removed. None allows 25, or 300
-        when there are outputs to be predicted.
+        The most factors allowed; those that tell nothing are removed. None: as many as the data
+        support, at most 100, or 300 directions of kernels where there are outputs.
     outputs : list of str, or None
         Views to be predicted from the others. They get a prior that trusts strong directions
         of the inputs and one noise per column. Kernel widths "auto", ``relevance="learn"`` and
@@ -91,7 +91,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         iteration. None is 2e-4, or 1e-3 with outputs: predictions settle long before the
         faintest directions of a kernel.
     random_state : int, numpy Generator or None
-        Seed of everything random; None is a fixed seed, so that a fit can be repeated.
+        Seed of everything random. None is a fixed seed, unlike in scikit-learn: a fit that is
+        repeated gives the same result.
     callback : callable or None
         Called with a `kofa.Iteration` after each iteration; stop early by returning True.
     checkpoint : path or None
@@ -105,7 +106,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     lower_bound_ : float
-        The evidence lower bound.
+        The evidence lower bound. Of views that are neither `Real` nor `Positive` it has an
+        expectation to second order once the likelihood is taken as less curved than its bound
+        (ρ < 1 in docs/method.md): close to the bound, but not strictly below the evidence.
     lower_bounds_ : array
         The bound after each iteration.
     lower_bound_terms_ : dict of str → array
@@ -116,6 +119,15 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         view with a list of kernels has one entry for each, such as ``x[RBF]``.
     classes_ : dict of str → array
         The classes of each categorical view, in the order of their probabilities.
+    factor_names_ : list of str
+        "factor1", "factor2", …, the first explains most.
+    views_ : dict of str → fitted view
+        What fit resolved of each view, in the order of the model. Stable of it: the names, as
+        above, and ``views_[name].landmarks``, the rows in fit that a kernel compares with.
+    posterior_ : tuple of posteriors, one for each view in the same order
+        Stable of it: ``weights.mean`` (D, K), on the scale of the model, and ``alpha.mean`` and
+        ``tau.mean``, the mean precisions of the weights and of the noise. All else in `views_`
+        and `posterior_` may change in any version.
 
     Examples
     --------
@@ -130,6 +142,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     2
     >>> model.predict({"x": x[:50]}, "y").shape
     (50, 4)
+    >>> model.get_feature_names_out().tolist()
+    ['factor1', 'factor2']
     """
 
     @with_hints(_NAMES_ELSEWHERE)
@@ -183,9 +197,15 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             omics.annotate(data, self, self._factors(*found))
         return self
 
-    def fit_transform(self, data: Data, y: None = None) -> Any:  # noqa: ARG002
-        """Fit, and return the factors of the samples as `transform` would."""
-        factors = self._factors(*self._fit(data))
+    def fit_transform(
+        self,
+        data: Data,
+        y: None = None,  # noqa: ARG002
+        *,
+        resume: bool = False,
+    ) -> Any:
+        """Fit as `fit` does, and return the factors of the samples as `transform` would."""
+        factors = self._factors(*self._fit(data, resume))
         if omics.is_omics(data):
             omics.annotate(data, self, factors)
         return factors
@@ -412,42 +432,62 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         factors = labelled(Z, given.samples, self.factor_names_)
         return factors if covariance is None else (factors, covariance)
 
-    def predict(self, data: Data, view: str, return_std: bool = False) -> Any:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
+        """The names of the columns of `transform`: factor1, factor2, …
+
+        `input_features` is there for scikit-learn's pipelines, and not used: factors are named
+        the same whatever the columns of the views are called.
+        """
+        check_is_fitted(self)
+        return np.array(self.factor_names_, dtype=object)
+
+    def predict(self, data: Data, view: str | None = None, return_std: bool = False) -> Any:
         """A view of new samples from any of the others, in the user's units.
 
         Real, positive and count views give the mean; a binary view gives zeros and ones, a
         categorical view labels. The view itself may be in `data`; it is not used. For a
         kernelized view the prediction is the centred similarity of each sample to the landmarks.
+        Without `view` it is the only output of the model.
 
         Returns
         -------
         mean : array or DataFrame (n, D); labels are (n,), or a Series
         std : likewise, only with ``return_std``: noise and all uncertainty of z and w
         """
-        return self._predict(self._others(data, view), view, return_std)
+        view = self._asked_for(view)
+        given = self._others(data, view)
+        found = given.of_view(view, self._prediction_of(view, return_std))
+        return self._returned(view, found, given.samples, proba=False)
 
-    def predict_proba(self, data: Data, view: str) -> Any:
+    def predict_proba(self, data: Data, view: str | None = None) -> Any:
         """Probabilities of a binary or categorical view of new samples from any other views.
 
-        All uncertainty of z and w is integrated out.
+        All uncertainty of z and w is integrated out. Without `view` it is the only output.
 
         Returns
         -------
         array or DataFrame : (n, D) probabilities of a one for each column of a binary view;
             (n, C) for a categorical one, the classes in the order of ``classes_[view]``
         """
-        return self._proba(self._others(data, view), view)
+        view = self._asked_for(view)
+        given = self._others(data, view)
+        found = given.of_view(view, self._proba_of(view))
+        return self._returned(view, found, given.samples, proba=True)
 
-    def predict_quantiles(self, data: Data, view: str, quantiles: Sequence[float]) -> list[Any]:
+    def predict_quantiles(
+        self, data: Data, view: str | None = None, quantiles: Sequence[float] = (0.05, 0.95)
+    ) -> list[Any]:
         """Values that a view of new samples does not exceed with the given probabilities.
 
         Returns one array or DataFrame (n, D) for each quantile, so that
-        ``low, high = model.predict_quantiles(data, "y", [0.05, 0.95])`` are 90 % intervals.
+        ``low, high = model.predict_quantiles(data, "y", [0.05, 0.95])`` are 90 % intervals, which
+        are also the default. Without `view` it is the only output.
         """
+        view = self._asked_for(view)
         wanted = _probabilities(quantiles, view)
         given, fitted = self._others(data, view), self.views_[view]
-        with _explained(view, fitted, "quantiles"):
-            tables = given.of_view(view, *(partial(fitted.layer.quantile, p=p) for p in wanted))
+        quantile = _explaining(view, fitted, "quantiles", fitted.layer.quantile)
+        tables = given.of_view(view, Asked([partial(quantile, p=p) for p in wanted]))
         return [labelled(table, given.samples, fitted.outputs) for table in tables]
 
     def reconstruct(
@@ -466,13 +506,19 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         given, proba = self._given(data), flag("proba", proba)
         if view is not None:
             self._check_view(view)
-            return self._proba(given, view) if proba else self._predict(given, view, return_std)
-        return {
-            name: self._proba(given, name)
-            if proba and fitted.layer.has("probability")
-            else self._predict(given, name, return_std)
-            for name, fitted in self.views_.items()
+        wanted = list(self.views_) if view is None else [view]
+        probable = [n for n in wanted if n == view or self.views_[n].layer.has("probability")]
+        asked = {
+            name: self._proba_of(name)
+            if proba and name in probable
+            else self._prediction_of(name, return_std)
+            for name in wanted
         }
+        found = {
+            name: self._returned(name, values, given.samples, proba and name in probable)
+            for name, values in given.of_views(asked).items()
+        }
+        return found if view is None else found[view]
 
     def weights(self, view: str) -> Any:
         """⟨W⟩ of a view (D, K): what one unit of each factor adds.
@@ -493,15 +539,20 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         the result. A count is filled with its median, a label with the likeliest class. A
         kernelized view explains similarities, not columns: its holes stay.
         """
-        given, filled = self._given(data), {}
-        for name, table in given.tables.items():
-            values, fitted = given.samples.spread(table), self.views_[name]
-            holes = np.isnan(values)
-            if fitted.likelihood is not None and holes.any():
-                (prediction,) = given.of_view(name, fitted.likelihood.fill)
-                values[holes] = prediction[holes]
-            filled[fitted.source] = restored(values, table, given.samples)
-        return filled
+        given = self._given(data)
+        tables = {name: given.samples.spread(table) for name, table in given.tables.items()}
+        asked = {
+            name: Asked([likelihood.fill])
+            for name, values in tables.items()
+            if (likelihood := self.views_[name].likelihood) is not None and np.isnan(values).any()
+        }
+        for name, (prediction,) in given.of_views(asked).items():
+            holes = np.isnan(tables[name])
+            tables[name][holes] = prediction[holes]
+        return {
+            self.views_[name].source: restored(values, given.tables[name], given.samples)
+            for name, values in tables.items()
+        }
 
     def score(self, data: Data, y: None = None) -> float:  # noqa: ARG002
         """Mean over samples of a lower bound on the log-density of what is observed of them."""
@@ -668,6 +719,19 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
                 else f"{what}; this model has {names}{nearest(view, self.views_) or '.'}"
             )
 
+    def _asked_for(self, view: str | None) -> str:
+        """The view that is to be predicted: the only output where none is named."""
+        check_is_fitted(self)
+        if view is not None:
+            self._check_view(view)
+            return view
+        outputs = [name for name, fitted in self.views_.items() if fitted.role.output]
+        if len(outputs) != 1:
+            names = ", ".join(map(repr, outputs or self.views_))
+            which = f"the outputs {names}" if outputs else f"no outputs, but the views {names}"
+            raise DataError(f"Expected view to say what to predict; this model has {which}.")
+        return outputs[0]
+
     def _given(self, data: Any) -> Prediction:
         """The model applied to data."""
         check_is_fitted(self)
@@ -686,8 +750,6 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _others(self, data: Any, view: str) -> Prediction:
         """The model applied to the views other than the one that is asked for."""
-        check_is_fitted(self)
-        self._check_view(view)
         source, others = self.views_[view].source, data
         if omics.is_omics(data):  # of which only the others are read
             sources = dict.fromkeys(fitted.source for fitted in self.views_.values())
@@ -701,21 +763,24 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             )
         return self._given(others)
 
-    def _proba(self, given: Prediction, view: str) -> Any:
+    def _proba_of(self, view: str) -> Asked:
         fitted = self.views_[view]
-        with _explained(view, fitted, "probabilities"):
-            (p,) = given.of_view(view, fitted.layer.probability)
-        return labelled(p, given.samples, fitted.outputs)
+        return Asked([_explaining(view, fitted, "probabilities", fitted.layer.probability)])
 
-    def _predict(self, given: Prediction, view: str, return_std: bool) -> Any:
-        fitted, samples = self.views_[view], given.samples
+    def _prediction_of(self, view: str, return_std: bool) -> Asked:
+        fitted = self.views_[view]
         if not flag("return_std", return_std):
-            by_mean = fitted.layer.predicts_by_mean
-            (values,) = given.of_view(view, fitted.layer.predict, by_mean=by_mean)
-            return decoded(values, fitted, samples)
-        with _explained(view, fitted, "standard deviation"):
-            mean, std = given.of_view(view, fitted.layer.predict, fitted.layer.std)
-        return labelled(mean, samples, fitted.outputs), labelled(std, samples, fitted.outputs)
+            return Asked([fitted.layer.predict], by_mean=fitted.layer.predicts_by_mean)
+        std = _explaining(view, fitted, "standard deviation", fitted.layer.std)
+        return Asked([fitted.layer.predict, std])
+
+    def _returned(self, view: str, found: Sequence[Array], samples: Samples, proba: bool) -> Any:
+        """What `predict` or `predict_proba` returns: a table, or means and their deviations."""
+        fitted = self.views_[view]
+        if len(found) == 1 and not proba:
+            return decoded(found[0], fitted, samples)
+        tables = [labelled(values, samples, fitted.outputs) for values in found]
+        return tables[0] if proba else tuple(tables)
 
 
 def load(path: str | PathLike[str]) -> FactorModel:
@@ -750,18 +815,23 @@ def _from_parts(held: Any) -> FactorModel:
     return model
 
 
-@contextmanager
-def _explained(view: str, fitted: FittedView, what: str) -> Iterator[None]:
-    """Say in the user's words that a kind of view does not have what was asked for."""
-    try:
-        yield
-    except NotImplementedError:
-        through = "" if fitted.likelihood is not None else " that is explained through a kernel"
-        has = fitted.layer.offers()
-        cure = f"; use {' or '.join(has)}" if has else ""
-        raise DataError(
-            f"View {view!r}: a {fitted.declared} view{through} has no {what}{cure}."
-        ) from None
+def _explaining(
+    view: str, fitted: FittedView, what: str, function: Callable[..., Array]
+) -> Callable[..., Array]:
+    """The function, but saying in the user's words that a kind of view does not have it."""
+
+    def explained(*layer: Array, **options: Any) -> Array:
+        try:
+            return function(*layer, **options)
+        except NotImplementedError:
+            through = "" if fitted.likelihood is not None else " that is explained through a kernel"
+            has = fitted.layer.offers()
+            cure = f"; use {' or '.join(has)}" if has else ""
+            raise DataError(
+                f"View {view!r}: a {fitted.declared} view{through} has no {what}{cure}."
+            ) from None
+
+    return explained
 
 
 def _calibrated(

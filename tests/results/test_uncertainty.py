@@ -105,7 +105,8 @@ def test_probabilities_of_rows_with_holes_are_less_sure():
     views = {"x": kofa.Real(kernel="rbf"), "label": kofa.Categorical()}
     model = kofa.FactorModel(views, outputs=["label"]).fit({"x": x, "label": label})
     given = model._given({"x": np.where([[0, 0, 1, 1]], np.nan, x[:50])})
-    (q, _), *_ = given.project(with_holes=True)
+    (q, values), *_ = given.project()
+    q = given._left_open(q, values)
     assert len(q.open[0][0]) == 50
     filled = np.where([[0, 0, 1, 1]], x.mean(axis=0), x[:50])
     sure = model.predict_proba({"x": filled}, "label").max(axis=1)

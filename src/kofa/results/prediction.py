@@ -35,6 +35,21 @@ _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
 
 
 @dataclass(frozen=True, eq=False)
+class Asked:
+    """What is wanted of a view: functions of the mean and variance of its Gaussian layer.
+
+    The variance is that of z, w and, where it is learnt, the noise. `by_mean` promises that the
+    functions do not use it, and saves its cost.
+    """
+
+    functions: Sequence[Callable[[Array, Array], Array]]
+    by_mean: bool = False
+
+    def of(self, mean: Array, variance: Array) -> list[Array]:
+        return [function(mean, variance) for function in self.functions]
+
+
+@dataclass(frozen=True, eq=False)
 class Prediction:
     """A fitted model applied to some tables."""
 
@@ -72,12 +87,11 @@ class Prediction:
     # ------------------------------------------------------------ factors
 
     def project(
-        self, told: Collection[str] | None = None, with_holes: bool = False
+        self, told: Collection[str] | None = None
     ) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
         """q(z) of the samples, batch by batch, and each view's values in the user's units.
 
-        `told`: the views from which z is known, if not from all. `with_holes`: and what holes in
-        kernelized rows leave open.
+        `told`: the views from which z is known, if not from all.
         """
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
         told = [name for name in values if told is None or name in told]
@@ -87,9 +101,7 @@ class Prediction:
             rows = Rows.stack([self.views[name].observe(batch[name]) for name in told])
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
                 part = {name: y[within] for name, y in batch.items()}
-                q = project(block, state)
-                seen = {name: part[name] for name in told}
-                yield self._left_open(q, seen) if with_holes else q, part
+                yield project(block, state), part
 
     def _left_open(self, q: Latent, values: Mapping[str, Array]) -> Latent:
         """q(z) with what the holes in kernelized views leave open."""
@@ -105,23 +117,23 @@ class Prediction:
 
     # ------------------------------------------------------------ views
 
-    def of_view(
-        self, name: str, *functions: Callable[[Array, Array], Array], by_mean: bool = False
-    ) -> list[Array]:
-        """Functions of the mean and variance of a view's Gaussian layer, for all samples.
+    def of_view(self, name: str, asked: Asked) -> list[Array]:
+        """What is asked about one view, for all samples."""
+        return self.of_views({name: asked})[name]
 
-        The variance is that of z, w and, where it is learnt, the noise. `by_mean` promises that
-        the functions do not use it, and saves its cost. Samples that lack the view get what
-        follows from the others (`ReadOut`).
+    def of_views(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
+        """What is asked about each view, for all samples, whose factors are found once for all.
+
+        Samples that lack a view get what follows from the others (`ReadOut`).
         """
-        lacking = self._lacking(name)
-        if not lacking.any():
-            return self._of_view(name, functions, by_mean)
-        read_out = self._read_out(name)._of_view(name, functions, by_mean)
-        if lacking.all():
-            return read_out
-        known = self._of_view(name, functions, by_mean)
-        return [_by_row(lacking, a, b) for a, b in zip(read_out, known, strict=True)]
+        lacking = {name: which for name in asked if (which := self._lacking(name)).any()}
+        known = {n: one for n, one in asked.items() if n not in lacking or not lacking[n].all()}
+        found = self._of_views(known)
+        for name, which in lacking.items():
+            read_out = self._read_out(name)._of_views({name: asked[name]})[name]
+            both = zip(read_out, found.get(name, read_out), strict=True)
+            found[name] = [_by_row(which, a, b) for a, b in both] if name in known else read_out
+        return {name: found[name] for name in asked}
 
     def _lacking(self, name: str) -> BoolArray:
         """Which samples are better predicted from others: they lack the view, but not all."""
@@ -144,19 +156,26 @@ class Prediction:
         tables = {n: self.tables[n] for n in found.views[:-1] if n in self.tables}
         return Prediction(views, found.state, tables, self.samples)
 
-    def _of_view(
-        self, name: str, functions: Sequence[Callable[[Array, Array], Array]], by_mean: bool
-    ) -> list[Array]:
-        layer = self._mean_only if by_mean else self._layer
-        projected = self.project(with_holes=not by_mean)
-        layers = (layer(name, q, values) for q, values in projected)
-        parts = [[function(*arguments) for function in functions] for arguments in layers]
+    def _of_views(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
+        """The same from the factors of this model. No batch is kept: covariances can be large."""
+        parts: dict[str, list[list[Array]]] = {name: [] for name in asked}
+        open_too = not all(one.by_mean for one in asked.values())
+        for q, values in self.project() if asked else ():
+            q_open = self._left_open(q, values) if open_too else q
+            for name, one in asked.items():
+                layer = (
+                    self._mean_only(name, q) if one.by_mean else self._layer(name, q_open, values)
+                )
+                parts[name].append(one.of(*layer))
+        return {name: self._joined(name, asked[name], found) for name, found in parts.items()}
+
+    def _joined(self, name: str, asked: Asked, parts: Sequence[Sequence[Array]]) -> list[Array]:
         if not parts:  # no samples
             none = np.empty((0, self.posterior(name).n_columns))
-            return [function(none, none) for function in functions]
+            return asked.of(none, none)
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
-    def _mean_only(self, name: str, q: Latent, _: Mapping[str, Array]) -> tuple[Array, Array]:
+    def _mean_only(self, name: str, q: Latent) -> tuple[Array, Array]:
         w = self.posterior(name).weights
         mean = _calibrated(w.predict(q.mean), w, self.views[name])
         return mean, np.zeros_like(mean)
@@ -180,7 +199,8 @@ class Prediction:
     def mean_variance_of_holes(self, name: str) -> Array:
         """Mean over the samples of what holes in kernelized rows add to the variance of a view."""
         w, competing = self.posterior(name).weights, self.views[name].layer.competing
-        parts = [variance_of_holes(q, w, competing) for q, _ in self.project(with_holes=True)]
+        projected = (self._left_open(q, values) for q, values in self.project())
+        parts = [variance_of_holes(q, w, competing) for q in projected]
         return np.asarray(np.concatenate(parts).mean(axis=0))
 
     def _novelty(self, target: str, q: Latent, values: Mapping[str, Array]) -> Array:
