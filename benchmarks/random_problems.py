@@ -218,12 +218,14 @@ def _kernel_options(n: int, d: int, learns: bool, rng: Rng) -> dict[str, Any]:
     learns = learns and n >= 4 and d < 9
     options: dict[str, Any] = {"kernel": _kernel(d, learns, rng)}
     options["sparse"] = [False, False, True, "ard"][rng.integers(4)]
-    options["landmarks"] = ["auto", "auto", "all", int(rng.integers(2, 30))][rng.integers(4)]
-    options["landmarks_by"] = str(rng.choice(["random", "kmeans++", "cholesky"]))
+    n_landmarks = ["auto", "auto", "all", int(rng.integers(2, 30))][rng.integers(4)]
+    by: Any = str(rng.choice(["random", "kmeans++", "cholesky"]))
+    keep: int | float | None = None
     if options["sparse"] is True and rng.random() < 0.3:
-        options["max_landmarks"] = int(rng.integers(2, 20))
+        keep = int(rng.integers(2, 20))
     elif options["sparse"] is True and rng.random() < 0.3:
-        options["share"] = float(rng.uniform(0.05, 1.0))
+        keep = float(rng.uniform(0.05, 1.0))
+    options["landmarks"] = kofa.Landmarks(n_landmarks, by=by, keep=keep)
     return options
 
 

@@ -101,7 +101,7 @@ def models() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         ),
         "landmarks": ({"x": kofa.Real(kernel="rbf", landmarks=20), "y": real}, output),
         "k-means": (
-            {"x": kofa.Real(kernel="rbf", landmarks=20, landmarks_by="kmeans++"), "y": real},
+            {"x": kofa.Real(kernel="rbf", landmarks=kofa.Landmarks(20, by="kmeans++")), "y": real},
             output,
         ),
         "relevance-vectors": ({"x": kofa.Real(kernel="rbf", sparse=True), "y": real}, output),

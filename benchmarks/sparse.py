@@ -22,7 +22,7 @@ from benchmarks.data import Array, regression_set
 from benchmarks.parallel import in_parallel
 from benchmarks.report import Benchmark, Mark, Result, skipped
 from benchmarks.timing import Stopwatch, iterate, kernel_rows, threads
-from kofa import RBF, FactorModel, Real
+from kofa import RBF, FactorModel, Landmarks, Real
 
 PAPER_SHARE = {
     "atp1d": 0.184,
@@ -159,8 +159,10 @@ def rivals(X: Array, Y: Array, split: Split) -> list[Rivals]:
     found = []
     for share in SHARES:
         n = max(2, int(share * len(split[0])))
-        chosen = Fit.of(X, Y, split, Real(kernel=RBF(), sparse=True, share=share))
-        view = Real(kernel=RBF(), landmarks=n, landmarks_by="random")
+        chosen = Fit.of(
+            X, Y, split, Real(kernel=RBF(), sparse=True, landmarks=Landmarks(keep=share))
+        )
+        view = Real(kernel=RBF(), landmarks=n)
         random = mean_r2([Fit.of(X, Y, split, view, seed) for seed in SEEDS])
         peer = float(np.mean([nystroem(X, Y, split, n, seed) for seed in SEEDS]))
         found.append(Rivals(chosen.r2, chosen.share, random, peer))
@@ -196,7 +198,7 @@ LANDMARK_SETS = ("jura", "enb", "wq")
 def choices(X: Array, Y: Array, split: Split, seed: int) -> list[float]:
     """R² of each way to choose a tenth of the rows."""
     n = len(split[0]) // 10
-    views = [Real(kernel=RBF(), landmarks=n, landmarks_by=how) for how in CHOICES]
+    views = [Real(kernel=RBF(), landmarks=Landmarks(n, by=how)) for how in CHOICES]
     return [Fit.of(X, Y, split, view, seed).r2 for view in views]
 
 

@@ -135,6 +135,10 @@ def real(**options):
     return {"views": {"x": kofa.Real(**options)}}
 
 
+def sparse(keep):
+    return real(kernel="rbf", sparse=True, landmarks=kofa.Landmarks(keep=keep))
+
+
 BAD_DECLARATIONS = {
     "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 but got 0"),
     "half a factor": ({"views": REAL, "n_factors": 2.5}, "n_factors.*2.5"),
@@ -156,19 +160,30 @@ BAD_DECLARATIONS = {
     "sparse of another kind": (real(kernel="rbf", sparse="rvm"), "'x': expected sparse.*'rvm'"),
     "sparse as a number": (real(kernel="rbf", sparse=1), "'x': expected sparse.*got 1"),
     "ard without a kernel": (real(sparse="ard"), "'x': sparse='ard'.*kernel.*sparse=True"),
-    "no share": (real(kernel="rbf", sparse=True, share=0), "'x'.*share.*above 0.*got 0"),
-    "share above one": (real(kernel="rbf", sparse=True, share=2), "'x'.*share.*at most 1.*got 2"),
-    "share as a word": (real(kernel="rbf", share="few"), "'x'.*share.*'few'"),
-    "share of nothing": (real(kernel="rbf", share=np.nan), "'x'.*share.*nan"),
-    "a cap on nothing": (real(kernel="rbf", share=0.1), "'x'.*share is a cap.*sparse=True"),
-    "a cap without a kernel": (
-        real(sparse=True, max_landmarks=9),
-        "'x'.*max_landmarks is a cap.*a kernel",
+    "no share": (sparse(0.0), "'x'.*keep.*above 0.*got 0"),
+    "share above one": (sparse(2.0), "'x'.*share.*at most 1.*got 2"),
+    "share as a word": (sparse("few"), "'x'.*share.*'few'"),
+    "share of nothing": (sparse(np.nan), "'x'.*share.*nan"),
+    "a cap on nothing": (
+        real(kernel="rbf", landmarks=kofa.Landmarks(keep=0.1)),
+        "'x'.*keep of its landmarks is a cap.*sparse=True",
     ),
-    "no landmarks left": (real(kernel="rbf", max_landmarks=0), "'x'.*max_landmarks.*got 0"),
-    "half a landmark": (real(kernel="rbf", max_landmarks=2.5), r"'x'.*max_landmarks.*2\.5"),
+    "a cap without a kernel": (
+        real(sparse=True, landmarks=kofa.Landmarks(keep=9)),
+        "'x'.*keep of its landmarks is a cap.*a kernel",
+    ),
+    "no landmarks left": (sparse(0), "'x'.*keep a number of at least 2.*got 0"),
+    "one landmark left": (sparse(1), "'x'.*keep a number of at least 2.*got 1"),
+    "half a landmark": (sparse(2.5), r"'x'.*keep.*2\.5"),
+    "no caps": (sparse((0.5, "few")), r"'x'.*keep.*\(0\.5, 'few'\)"),
+    "many caps": (sparse((0.5, 3, 4)), "'x'.*a pair.*0.5, 3, 4"),
     "choice of landmarks": (
-        real(kernel="rbf", landmarks_by="foo"), "'x'.*landmarks_by 'random' or.*'foo'",
+        real(kernel="rbf", landmarks=kofa.Landmarks(by="kmeans")),
+        "'x'.*by 'random' or.*'kmeans'; did you mean 'kmeans\\+\\+'",
+    ),
+    "landmarks in landmarks": (
+        real(kernel="rbf", landmarks=kofa.Landmarks(kofa.Landmarks(5))),
+        r"'x'.*landmarks 'auto'.*got Landmarks\(n=5",
     ),
     "landmarks as a word": (real(kernel="rbf", landmarks="many"), "'x'.*landmarks.*'many'"),
     "negative relevance": (
@@ -237,7 +252,9 @@ BAD_DECLARATIONS = {
     "noise as a list": (real(noise=["view"]), r"'x': expected noise.*\['view'\]"),
     "noise that is not there": (real(noise=pd.NA), "'x': expected noise.*<NA>"),
     "scale as an array": (real(scale=np.ones(2)), "'x': expected scale.*array"),
-    "choices of landmarks": (real(kernel="rbf", landmarks_by=np.ones(2)), "'x'.*landmarks_by.*arr"),
+    "choices of landmarks": (
+        real(kernel="rbf", landmarks=kofa.Landmarks(by=np.ones(2))), "'x'.*landmarks by.*arr",
+    ),
     "landmarks beyond sizes": (real(kernel="rbf", landmarks=10**400), "'x'.*landmarks.*1000"),
     "degree of nothing": (real(kernel=kofa.Polynomial(degree=np.nan)), "'x'.*degree.*nan"),
     "endless degree": (real(kernel=kofa.Polynomial(degree=np.inf)), "'x'.*degree.*inf"),
@@ -519,7 +536,8 @@ def test_views_that_are_none(model, view):
     for ask in (model.weights, model.feature_relevance, model.selected_features):
         with pytest.raises(DataError, match=r"Unknown view .*this model has 'x', 'y'"):
             ask(view)
-    with pytest.raises(DataError, match="Unknown view"):
+    none = "Expected view to say what to predict; this model has no outputs, .*'x', 'y'"
+    with pytest.raises(DataError, match=none if view is None else "Unknown view"):
         model.predict({"x": np.zeros((1, 5))}, view)
 
 

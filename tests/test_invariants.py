@@ -216,7 +216,7 @@ def test_fit_transform_is_fit_then_transform(rng, kernel):
 
 def test_same_seed_same_result(rng):
     data = two_views(rng)
-    chosen = kofa.Real(kernel="rbf", landmarks=20, landmarks_by="random")
+    chosen = kofa.Real(kernel="rbf", landmarks=kofa.Landmarks(20, by="random"))
     views = {"x": chosen, "y": kofa.Real()}
     a, b, c, other = (
         fit(views, data, n_init=3, random_state=seed, max_iter=10)

@@ -97,7 +97,7 @@ CASES = {
     "reconstruction": (real(kernel=replace(LEARNT, objective="reconstruction")), None, TABLES),
     "sparse": (real(kernel="rbf", sparse=True), ["y"], TABLES),
     "ard": (real(kernel="rbf", sparse="ard"), ["y"], TABLES),
-    "landmarks": (real(kernel="rbf", landmarks=20, landmarks_by="kmeans++"), ["y"], TABLES),
+    "landmarks": (real(kernel="rbf", landmarks=kofa.Landmarks(20, by="kmeans++")), ["y"], TABLES),
     "precomputed": ({"gram": kofa.Real(kernel="precomputed"), "y": kofa.Real()}, ["y"], TABLES),
     "undeclared": (None, None, {"x": TABLES["x"]}),
 }

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     )
     from kofa.inference.run import Iteration
     from kofa.kernels import RBF, Diffusion, Laplacian, Linear, Mixture, Polynomial, Precomputed
+    from kofa.kernels.landmarks import Landmarks
     from kofa.model import FactorModel, load
     from kofa.views import Binary, Categorical, Count, Positive, Real
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "RBF",
@@ -33,6 +34,7 @@ __all__ = [
     "KernelFactorClassifier",
     "KernelFactorRegressor",
     "KofaError",
+    "Landmarks",
     "Laplacian",
     "Linear",
     "Mixture",
@@ -52,6 +54,7 @@ _MODULES = {
     "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
     "inference.run": ("Iteration",),
     "kernels": ("RBF", "Diffusion", "Laplacian", "Linear", "Mixture", "Polynomial", "Precomputed"),
+    "kernels.landmarks": ("Landmarks",),
     "model": ("FactorModel", "load"),
     "views": ("Binary", "Categorical", "Count", "Positive", "Real"),
 }

@@ -28,7 +28,7 @@ from kofa.members import DamageError, require, shown
 from kofa.preparation.prepare import FittedView
 from kofa.schema import KERNELS, LIKELIHOODS, PARAMETERS, SCHEMA, is_name, list_of, reals, text
 from kofa.soundness import check_model, check_readouts, most_room
-from kofa.views import View
+from kofa.views import View, in_one_option
 
 _CLASSES = {each.__name__: each for each in SCHEMA}
 _TYPES: dict[str, type[Any]] = {t.__name__: t for t in (*KERNELS, *LIKELIHOODS, bool, int)}
@@ -388,6 +388,8 @@ def _type(name: Any) -> Any:
 def _instance(cls: Any, given: dict[str, Any]) -> Any:
     """An object whose fields are what the schema says they are."""
     known = SCHEMA[cls]
+    if issubclass(cls, View):
+        given = in_one_option(given)  # what older files have under names of its own
     for name, value in given.items():
         if name not in known:
             raise DamageError(f"a {cls.__name__} has no {shown(name)}")

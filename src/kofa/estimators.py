@@ -199,7 +199,7 @@ class KernelFactorAnalysis(_KernelFactors):
     sparse : bool, "ard", or dict of view → one of these
         Compare with few rows only, the relevance vectors. With ``kernel=None``, switch useless
         columns off.
-    landmarks : "auto", "all", int, or dict of view → one of these
+    landmarks : "auto", "all", int, `kofa.Landmarks`, or dict of view → one of these
         How many rows each row is compared with; "auto" is all up to 2,000.
     scale : bool, or dict of view → bool
         Standardise the columns.

@@ -20,7 +20,7 @@ from kofa.kernels.diffusion import Diffusion
 from kofa.kernels.formulas import RBF, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from kofa.kernels.graphs import Graph
 from kofa.kernels.kernel_map import KernelMap
-from kofa.kernels.landmarks import Choice
+from kofa.kernels.landmarks import Choice, Landmarks
 from kofa.kernels.mixture import Mixture
 from kofa.likelihoods.base import Likelihood
 from kofa.likelihoods.bernoulli import Bernoulli
@@ -129,14 +129,12 @@ _weighted: Fields = {
     "objective": one_of("evidence", "reconstruction"),
 }
 _gaussian: Fields = {"scaling": an(Scaling)}
+_number = either(whole, one_of("auto", "all"))
 _view: Fields = {
     "kernel": anything,
     "sparse": either(truth, one_of("ard")),
     "scale": truth,
-    "landmarks": either(whole, one_of("auto", "all")),
-    "landmarks_by": one_of(*get_args(Choice)),
-    "max_landmarks": maybe(whole),
-    "share": maybe(number),
+    "landmarks": either(_number, an(Landmarks)),
 }
 _noisy: Fields = {**_view, "noise": one_of(*get_args(Noise))}
 
@@ -176,6 +174,11 @@ SCHEMA: dict[type[Any], Fields] = {
         "spread": reals,
         "unit": one_of(*get_args(Unit)),
         "typical": maybe(reals),
+    },
+    Landmarks: {
+        "n": _number,
+        "by": one_of(*get_args(Choice)),
+        "keep": maybe(either(number, tuple_of(number))),
     },
     Real: _noisy,
     Positive: _noisy,

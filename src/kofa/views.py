@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from functools import wraps
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 
-from kofa.checks import is_among, is_number, is_whole, nearest, shown
-from kofa.errors import DeclarationError
-from kofa.kernels.landmarks import Choice
+from kofa.checks import is_among, is_number, nearest, shown
+from kofa.errors import DeclarationError, warn
+from kofa.kernels.landmarks import Landmarks, Number, as_landmarks
 from kofa.kernels.mixture import is_kernel_name
 from kofa.likelihoods.base import Likelihood
 from kofa.likelihoods.bernoulli import Bernoulli
@@ -20,8 +21,8 @@ from kofa.likelihoods.multinomial import Multinomial
 from kofa.likelihoods.poisson import Poisson
 
 Noise = Literal["auto", "view", "column"]
-Landmarks = Literal["auto", "all"] | int
 Sparse = bool | Literal["ard"]
+_Kind = TypeVar("_Kind", bound="View")
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,7 @@ class View:
     sparse: Sparse = field(default=False, init=False, repr=False)
     noise: Noise = field(default="auto", init=False, repr=False)
     scale: bool = field(default=True, init=False, repr=False)
-    landmarks: Landmarks = field(default="auto", init=False, repr=False)
-    landmarks_by: Choice = field(default="random", init=False, repr=False)
-    max_landmarks: int | None = field(default=None, init=False, repr=False)
-    share: float | None = field(default=None, init=False, repr=False)
+    landmarks: Landmarks | Number = field(default="auto", init=False, repr=False)
 
     @property
     def chooses_landmarks(self) -> bool:
@@ -70,34 +68,58 @@ class View:
         self._check_landmarks(name)
 
     def _check_landmarks(self, name: str) -> None:
-        if not (is_among(self.landmarks, ("auto", "all")) or is_whole(self.landmarks, 2)):
+        declared = as_landmarks(self.landmarks)
+        declared.check(name)
+        if declared.caps and not self.chooses_landmarks:
             raise DeclarationError(
-                f"View {name!r}: expected landmarks 'auto', 'all' or a number of at least 2 "
-                f"but got {shown(self.landmarks)}."
-            )
-        if not is_among(self.landmarks_by, get_args(Choice)):
-            raise DeclarationError(
-                f"View {name!r}: expected landmarks_by {' or '.join(map(repr, get_args(Choice)))} "
-                f"but got {shown(self.landmarks_by)}{nearest(self.landmarks_by, get_args(Choice))}."
-            )
-        if not (self.max_landmarks is None or is_whole(self.max_landmarks, 2)):
-            raise DeclarationError(
-                f"View {name!r}: expected max_landmarks None or a number of at least 2 "
-                f"but got {shown(self.max_landmarks)}."
-            )
-        if not (self.share is None or (is_number(self.share) and 0.0 < self.share <= 1.0)):
-            raise DeclarationError(
-                f"View {name!r}: expected share None, or above 0 and at most 1, "
-                f"but got {shown(self.share)}."
-            )
-        capped = [o for o in ("max_landmarks", "share") if getattr(self, o) is not None]
-        if capped and not self.chooses_landmarks:
-            raise DeclarationError(
-                f"View {name!r}: {capped[0]} is a cap on relevance vectors, which a view has with "
-                f"a kernel and sparse=True; landmarks= sets the number without a choice."
+                f"View {name!r}: keep of its landmarks is a cap on relevance vectors, which a view "
+                f"has with a kernel and sparse=True; landmarks= sets the number without a choice."
             )
 
 
+# Options of landmarks that have become those of `Landmarks`, and when their names go.
+OLD_NAMES = ("landmarks_by", "max_landmarks", "share")
+OLD_NAMES_GO_IN = "0.3"
+
+
+def in_one_option(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a view, with `landmarks` in place of the old names."""
+    new = {name: value for name, value in options.items() if name not in OLD_NAMES}
+    if len(new) == len(options):
+        return new
+    declared = as_landmarks(new.get("landmarks", "auto"))
+    by = options.get("landmarks_by", declared.by)
+    share: Any = options.get("share")
+    share = float(share) if is_number(share) else share  # an integer would be a number of landmarks
+    caps = [cap for cap in (share, options.get("max_landmarks")) if cap is not None]
+    keep: Any = caps[0] if len(caps) == 1 else tuple(caps) or declared.keep
+    plain = is_among(by, ("random",)) and keep is None
+    new["landmarks"] = declared.n if plain else Landmarks(declared.n, by=by, keep=keep)
+    return new
+
+
+def _with_old_names(cls: type[_Kind]) -> type[_Kind]:
+    """A kind of view that still takes the old names, with a warning."""
+    init = cls.__init__
+
+    @wraps(init)
+    def renaming(self: Any, *args: Any, **options: Any) -> None:
+        old = {name: options.pop(name) for name in OLD_NAMES if name in options}
+        init(self, *args, **options)
+        if old:
+            landmarks = in_one_option({"landmarks": self.landmarks, **old})["landmarks"]
+            object.__setattr__(self, "landmarks", landmarks)
+            warn(
+                f"{cls.__name__}: the options {', '.join(old)} go in kofa {OLD_NAMES_GO_IN}; write "
+                f"landmarks={'kofa.' * isinstance(landmarks, Landmarks)}{shown(landmarks)}.",
+                FutureWarning,
+            )
+
+    setattr(cls, "__init__", renaming)  # noqa: B010
+    return cls
+
+
+@_with_old_names
 @dataclass(frozen=True)
 class Real(View):
     """A view of real numbers, explained directly or through a kernel.
@@ -122,24 +144,16 @@ class Real(View):
     scale : bool
         Standardise the columns. Without it a primal view is only centred and divided by one
         number, and a kernel sees the columns as they are.
-    landmarks : {"auto", "all"} or int
+    landmarks : {"auto", "all"}, int, or `kofa.Landmarks`
         How many samples a kernelized view compares each sample with: "auto" is all that
-        qualify up to 2,000. With outputs, samples that have an output qualify.
-    landmarks_by : {"random", "kmeans++", "cholesky"}
-        How they are chosen where more qualify: any, those far from the others, or those that the
-        kernels of the others explain least.
-    max_landmarks : None or int
-        The most that a kernelized view with ``sparse=True`` keeps.
-    share : None or float
-        The same as a share of the samples it chooses from. None is .18 of them, or 40 if that
-        is more.
+        qualify up to 2,000. With outputs, samples that have an output qualify. `kofa.Landmarks`
+        also says how they are chosen, and how many a sparse view keeps of them.
 
     Examples
     --------
     >>> import kofa
-    >>> kofa.Real(kernel="rbf", sparse=True)  # doctest: +NORMALIZE_WHITESPACE
-    Real(kernel='rbf', sparse=True, noise='auto', scale=True, landmarks='auto',
-         landmarks_by='random', max_landmarks=None, share=None)
+    >>> kofa.Real(kernel="rbf", sparse=True)
+    Real(kernel='rbf', sparse=True, noise='auto', scale=True, landmarks='auto')
     """
 
     likelihood: ClassVar[type[Likelihood]] = Gaussian
@@ -147,12 +161,10 @@ class Real(View):
     sparse: Sparse = False
     noise: Noise = "auto"
     scale: bool = True
-    landmarks: Landmarks = "auto"
-    landmarks_by: Choice = "random"
-    max_landmarks: int | None = None
-    share: float | None = None
+    landmarks: Landmarks | Number = "auto"
 
 
+@_with_old_names
 @dataclass(frozen=True)
 class Positive(View):
     """A view of positive numbers, whose logarithms are explained.
@@ -178,12 +190,10 @@ class Positive(View):
     sparse: Sparse = False
     noise: Noise = "auto"
     scale: bool = True
-    landmarks: Landmarks = "auto"
-    landmarks_by: Choice = "random"
-    max_landmarks: int | None = None
-    share: float | None = None
+    landmarks: Landmarks | Number = "auto"
 
 
+@_with_old_names
 @dataclass(frozen=True)
 class Binary(View):
     """A view of zeros and ones: one column, or many (multi-label). Probit model.
@@ -196,7 +206,7 @@ class Binary(View):
         As for `Real`: useless columns are switched off; with a kernel, few landmarks are kept.
     scale : bool
         Standardise the columns for the kernel.
-    landmarks, landmarks_by, max_landmarks, share
+    landmarks : {"auto", "all"}, int, or `kofa.Landmarks`
         As for `Real`.
 
     Examples
@@ -217,10 +227,7 @@ class Binary(View):
     kernel: Any = None
     sparse: Sparse = False
     scale: bool = True
-    landmarks: Landmarks = "auto"
-    landmarks_by: Choice = "random"
-    max_landmarks: int | None = None
-    share: float | None = None
+    landmarks: Landmarks | Number = "auto"
 
 
 @dataclass(frozen=True)
@@ -245,6 +252,7 @@ class Categorical(View):
     likelihood: ClassVar[type[Likelihood]] = Multinomial
 
 
+@_with_old_names
 @dataclass(frozen=True)
 class Count(View):
     """A view of counts 0, 1, 2, …. Poisson model, rate s·log(1 + e^η).
@@ -257,7 +265,7 @@ class Count(View):
         As for `Real`: useless columns are switched off; with a kernel, few landmarks are kept.
     scale : bool
         Standardise the columns for the kernel.
-    landmarks, landmarks_by, max_landmarks, share
+    landmarks : {"auto", "all"}, int, or `kofa.Landmarks`
         As for `Real`.
 
     Examples
@@ -275,10 +283,7 @@ class Count(View):
     kernel: Any = None
     sparse: Sparse = False
     scale: bool = True
-    landmarks: Landmarks = "auto"
-    landmarks_by: Choice = "random"
-    max_landmarks: int | None = None
-    share: float | None = None
+    landmarks: Landmarks | Number = "auto"
 
 
 # The kinds by what other tools call them or their distributions.

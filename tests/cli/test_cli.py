@@ -242,6 +242,49 @@ n_init = 2
     assert plan.model == {"n_init": 2}
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ('landmarks = {n = 50, by = "kmeans++"}', kofa.Landmarks(50, by="kmeans++")),
+        ("landmarks = {keep = [0.1, 9]}", kofa.Landmarks(keep=(0.1, 9))),
+    ],
+)
+def test_landmarks_of_a_study(said, meant):
+    text = f'[views.x]\nfile = "rna.csv"\nkernel = "rbf"\nsparse = true\n{said}\n'
+    Path("study.toml").write_text(text, encoding="utf-8")
+    assert read_study(Path("study.toml")).views["x"].landmarks == meant
+
+
+@pytest.mark.usefixtures("folder")
+def test_old_names_of_options_of_landmarks_in_a_study():
+    text = '[views.x]\nfile = "rna.csv"\nkernel = "rbf"\nsparse = true\nlandmarks = 50\n'
+    text += 'landmarks_by = "cholesky"\nshare = 1\nmax_landmarks = 9\n'
+    Path("study.toml").write_text(text, encoding="utf-8")
+    new = r"landmarks = \{n = 50, by = \"cholesky\", keep = \[1.0, 9\]\}"
+    with pytest.warns(UserWarning, match=rf"'x': landmarks_by, share, max_landmarks .*{new}"):
+        plan = read_study(Path("study.toml"))
+    assert plan.views["x"].landmarks == kofa.Landmarks(50, by="cholesky", keep=(1.0, 9))
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("landmarks = {m = 50}", "line 4: .*'x': landmarks have no option 'm'.*'n'"),
+        ('landmarks = {by = "far"}', "line 4: .*'x': expected landmarks by .*'far'"),
+        ("landmarks = {keep = 0.1}", "line 4: .*'x': keep of its landmarks is a cap"),
+        ("share = 1979-05-27", "line 4: .*'x'.*share.*1979"),
+        ("max_landmarks = 0", ".*'x'.*keep a number of at least 2"),
+    ],
+)
+def test_bad_landmarks_of_a_study(said, message):
+    text = f'[views.x]\nfile = "rna.csv"\nkernel = "rbf"\n{said}\n'
+    Path("study.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(kofa.FileError, match=message):
+        read_study(Path("study.toml"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
+from inspect import signature
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import kofa
+from kofa.codec import pack, unpack
 from kofa.kernels.formulas import Custom
 from kofa.kernels.landmarks import choose
 
@@ -93,7 +100,7 @@ def test_callable_kernel(rng, how):
 def test_every_kernel_in_a_model(rng, how, kernel):
     X = rng.standard_normal((40, 4))
     data = {"x": X @ X.T if kernel == "precomputed" else X}
-    views = {"x": kofa.Real(kernel=kernel, landmarks=7, landmarks_by=how)}
+    views = {"x": kofa.Real(kernel=kernel, landmarks=kofa.Landmarks(7, by=how))}
     model = kofa.FactorModel(views, callback=lambda _: True).fit(data)
     assert len(model.views_["x"].encoder.V) == 7
     assert np.isfinite(model.transform(data)).all()
@@ -103,7 +110,7 @@ def test_every_kernel_in_a_model(rng, how, kernel):
 @pytest.mark.parametrize("landmarks", ["auto", "all", 40, 1000])
 def test_as_many_as_samples_is_all(rng, how, landmarks):
     X = rng.standard_normal((40, 3))
-    views = {"x": kofa.Real(kernel="rbf", landmarks=landmarks, landmarks_by=how)}
+    views = {"x": kofa.Real(kernel="rbf", landmarks=kofa.Landmarks(landmarks, by=how))}
     encoder = kofa.FactorModel(views, callback=lambda _: True).fit({"x": X}).views_["x"].encoder
     np.testing.assert_array_equal(encoder.V, encoder.scaling.encode(X))
 
@@ -112,7 +119,7 @@ def test_as_many_as_samples_is_all(rng, how, landmarks):
 def test_landmarks_have_values_and_labels(rng, how):
     X, y = rng.standard_normal((60, 3)), rng.standard_normal((60, 1))
     X[:10], y[50:] = np.nan, np.nan
-    views = {"x": kofa.Real(kernel="rbf", landmarks=15, landmarks_by=how), "y": kofa.Real()}
+    views = {"x": kofa.Real(kernel="rbf", landmarks=kofa.Landmarks(15, by=how)), "y": kofa.Real()}
     model = kofa.FactorModel(views, outputs=["y"], callback=lambda _: True).fit({"x": X, "y": y})
     rows = model.views_["x"].landmarks
     assert len(rows) == 15
@@ -124,6 +131,60 @@ def test_landmarks_have_values_and_labels(rng, how):
 def test_duplicated_landmarks_in_a_model_with_outputs(rng, how):
     X = np.repeat(rng.standard_normal((15, 2)), 4, axis=0)
     y = np.sin(X[:, :1]) + 0.1 * rng.standard_normal((60, 1))
-    views = {"x": kofa.Real(kernel="rbf", landmarks=40, landmarks_by=how), "y": kofa.Real()}
+    views = {"x": kofa.Real(kernel="rbf", landmarks=kofa.Landmarks(40, by=how)), "y": kofa.Real()}
     model = kofa.FactorModel(views, outputs=["y"]).fit({"x": X, "y": y})
     assert np.mean((model.predict({"x": X}, "y") - y) ** 2) < 0.1 * y.var()
+
+
+# ---------------------------------------------------------------- the names of version 0.1
+
+
+OLD_AND_NEW = {
+    "rule": ({"landmarks": 20, "landmarks_by": "kmeans++"}, kofa.Landmarks(20, by="kmeans++")),
+    "number": ({"max_landmarks": 9}, kofa.Landmarks(keep=9)),
+    "share": ({"share": 1}, kofa.Landmarks(keep=1.0)),
+    "both caps": ({"share": 0.2, "max_landmarks": 9}, kofa.Landmarks(keep=(0.2, 9))),
+    "defaults": ({"landmarks": 7, "landmarks_by": "random", "share": None}, 7),
+    "on top of the new": (
+        {"landmarks": kofa.Landmarks(20, by="cholesky"), "share": 0.5},
+        kofa.Landmarks(20, by="cholesky", keep=0.5),
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_AND_NEW.values(), ids=OLD_AND_NEW)
+@pytest.mark.parametrize("kind", [kofa.Real, kofa.Positive, kofa.Binary, kofa.Count])
+def test_old_names_work_and_warn(kind, old, new):
+    with pytest.warns(FutureWarning, match=re.escape(f"landmarks={shown_as_code(new)}.")) as seen:
+        view = kind(kernel="rbf", sparse=True, **old)
+    assert view == kind(kernel="rbf", sparse=True, landmarks=new)
+    assert seen[0].filename == __file__
+    view.check("x")
+
+
+def shown_as_code(new):
+    return f"kofa.{new!r}" if isinstance(new, kofa.Landmarks) else repr(new)
+
+
+def test_old_names_may_be_set_by_replace():
+    with pytest.warns(FutureWarning, match="share"):
+        view = replace(kofa.Real(kernel="rbf", sparse=True, landmarks=20), share=0.1)
+    assert view.landmarks == kofa.Landmarks(20, keep=0.1)
+    assert list(signature(kofa.Real).parameters)[-1] == "landmarks"  # not shown to those who ask
+
+
+@pytest.mark.parametrize("case", [name for name in OLD_AND_NEW if name != "on top of the new"])
+def test_files_with_old_names_load_without_a_warning(case):
+    old, new = OLD_AND_NEW[case]
+    tree, arrays = pack(kofa.Real(kernel="rbf", sparse=True))
+    before = {"landmarks": "auto", "landmarks_by": "random", "max_landmarks": None, "share": None}
+    tree["Real"] |= {name: pack(value)[0] for name, value in (before | old).items()}
+    view = unpack(json.loads(json.dumps(tree)), arrays)
+    assert view == kofa.Real(kernel="rbf", sparse=True, landmarks=new)
+
+
+def test_landmarks_in_estimators(rng):
+    X = rng.normal(size=(50, 2))
+    landmarks = kofa.Landmarks(9, by="kmeans++")
+    model = clone(kofa.KernelFactorAnalysis("rbf", landmarks=landmarks, tol=1.0)).fit(X)
+    assert len(model.model_.weights("X")) == 9

@@ -322,7 +322,7 @@ def test_few_landmarks_have_a_width_of_their_own(rng):
     for_all = full.kernels_["x"].width
     r2 = {}
     for kernel in (kofa.RBF(), kofa.RBF(for_all)):
-        few = sparse(X[:120], y[:120], kernel, max_landmarks=12)
+        few = sparse(X[:120], y[:120], kernel, landmarks=kofa.Landmarks(keep=12))
         residual = y[120:] - few.predict({"x": X[120:]}, "y")
         r2[few.kernels_["x"].width] = 1 - residual.var() / y[120:].var()
     of_few, given = r2
@@ -357,21 +357,28 @@ def wiggly(rng, n=60):
 @pytest.mark.parametrize("most", [2, 7, 12])
 def test_number_caps(rng, most):
     X, y = wiggly(rng)
-    model = sparse(X, y, kernel=kofa.RBF(0.1), share=1.0, max_landmarks=most)
+    model = sparse(X, y, kernel=kofa.RBF(0.1), landmarks=kofa.Landmarks(keep=most))
     assert len(model.views_["x"].encoder.V) == most
+
+
+@pytest.mark.parametrize("keep", [(0.1, 9), (0.5, 6), (1.0, 6)])
+def test_the_smaller_of_two_caps_counts(rng, keep):
+    X, y = wiggly(rng)
+    model = sparse(X, y, kernel=kofa.RBF(0.1), landmarks=kofa.Landmarks(keep=keep))
+    assert len(model.views_["x"].encoder.V) == 6
 
 
 @pytest.mark.parametrize(("share", "most"), [(0.05, 3), (0.1, 6), (0.2, 12)])
 def test_share_caps(rng, share, most):
     X, y = wiggly(rng)
-    model = sparse(X, y, kernel=kofa.RBF(0.1), share=share)
+    model = sparse(X, y, kernel=kofa.RBF(0.1), landmarks=kofa.Landmarks(keep=share))
     assert len(model.views_["x"].encoder.V) == most
 
 
 def test_share_of_one_is_no_cap(rng):
     X, y = wiggly(rng)
     found = {
-        s: len(sparse(X, y, kernel=kofa.RBF(0.1), share=s).views_["x"].encoder.V)
+        s: len(sparse(X, y, kofa.RBF(0.1), landmarks=kofa.Landmarks(keep=s)).weights("x"))
         for s in (0.99, 1.0)
     }
     assert found[0.99] == found[1.0] > 12
@@ -464,7 +471,7 @@ def test_sparse_and_dense_views_side_by_side(rng):
 
 def test_candidates_are_landmarks_of_the_size_asked_for(rng):
     X, y = smooth(rng)
-    table = sparse(X, y, landmarks=40, share=1.0).relevance_vectors("x")
+    table = sparse(X, y, landmarks=kofa.Landmarks(40, keep=1.0)).relevance_vectors("x")
     assert len(table) == 40
 
 

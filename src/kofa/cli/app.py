@@ -337,7 +337,9 @@ def fit(
         raise UsageError(
             "Expected a study.toml, or views as --view NAME=FILE; kofa init writes one"
         )
-    base = None if study is None else read_study(steps.checked_study(study))
+    screen = Screen(quiet, progress)
+    with screen.warnings_in_a_line():
+        base = None if study is None else read_study(steps.checked_study(study))
     shared = _shared(view, index, sep, decimal, missing, encoding)
     plan = quick_plan(view or [], kernel or [], shared, base)
     options: dict[str, Any] = {
@@ -350,7 +352,6 @@ def fit(
     }
     plan.model.update({key: value for key, value in options.items() if value is not None})
     steps.check_outputs(plan)
-    screen = Screen(quiet, progress)
     with screen.warnings_in_a_line():
         steps.fit(
             plan, to, screen,

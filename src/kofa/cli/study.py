@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,11 +14,23 @@ from typing import Any, NoReturn
 
 from kofa import kernels
 from kofa.cli import UsageError
-from kofa.errors import DeclarationError, FileError
+from kofa.errors import DeclarationError, FileError, warn
 from kofa.files import Reading, listed, nearest, read_file
 from kofa.kernels.declared import as_kernels
+from kofa.kernels.landmarks import Landmarks
 from kofa.model import FactorModel
-from kofa.views import DISTRIBUTIONS, Binary, Categorical, Count, Positive, Real, View
+from kofa.views import (
+    DISTRIBUTIONS,
+    OLD_NAMES,
+    OLD_NAMES_GO_IN,
+    Binary,
+    Categorical,
+    Count,
+    Positive,
+    Real,
+    View,
+    in_one_option,
+)
 
 KINDS: dict[str, type[View]] = {
     "real": Real,
@@ -191,7 +204,9 @@ def _view(document: Document, name: str, shared: Mapping[str, Any]) -> tuple[Vie
         view = declare(name, kind, {key: given[key] for key in given if key in options})
     except (DeclarationError, UsageError) as error:
         message = str(error).rstrip(".")
-        key = next((k for k in said if re.search(rf"\b{k}\b", message)), "kernel")
+        places = {k: re.search(rf"\b{k}\b", message) for k in said}
+        named = {k: place.start() for k, place in places.items() if place}
+        key = min(named, key=named.__getitem__, default="kernel")  # the first that it names
         table = ("read",) if key in shared and key not in given else place
         document.fail(table, key, message)
     return view, Source(document.path.parent / given["file"], reading, kind)
@@ -209,8 +224,8 @@ def _check_view_keys(
     document: Document, name: str, kind: str, given: Mapping[str, Any]
 ) -> list[str]:
     """The options that a view of this kind has, once all that is given is known."""
-    options = [one.name for one in fields(KINDS[kind]) if one.init]
-    others = {one.name for cls in KINDS.values() for one in fields(cls) if one.init}
+    options = _options(KINDS[kind])
+    others = {name for cls in KINDS.values() for name in _options(cls)}
     for key in given:
         if key in others and key not in options:
             what = f"view {name!r}: a view of kind {kind} has no {key!r}"
@@ -222,15 +237,51 @@ def _check_view_keys(
 # ---------------------------------------------------------------- views, kernels, options
 
 
+def _options(cls: type[View]) -> list[str]:
+    """The options of a kind of view, and the names that some of them had before."""
+    names = [one.name for one in fields(cls) if one.init]
+    return [*names, *OLD_NAMES] if "landmarks" in names else names
+
+
 def declare(name: str, kind: str, options: Mapping[str, Any]) -> View:
     """The view that a kind and its options stand for, checked as far as possible without data."""
     options = dict(options)
     if "kernel" in options:
         options["kernel"] = _kernel(name, options["kernel"])
         as_kernels(options["kernel"], name)
-    view = KINDS[kind](**options)
+    if isinstance(options.get("landmarks"), dict):
+        options["landmarks"] = _landmarks(name, options["landmarks"])
+    view = KINDS[kind](**in_one_option(options))
     view.check(name)
+    old = [key for key in options if key in OLD_NAMES]
+    if old:
+        warn(
+            f"View {name!r}: {', '.join(old)} will not be known in kofa {OLD_NAMES_GO_IN}; write "
+            f"landmarks = {_toml(view.landmarks)}."
+        )
     return view
+
+
+def _landmarks(view: str, given: Mapping[str, Any]) -> Landmarks:
+    """Landmarks from a table such as {n = 500, by = "kmeans++", keep = 0.1}."""
+    known = [one.name for one in fields(Landmarks)]
+    for key in given:
+        if key not in known:
+            cure = nearest(key, known) or f"; expected {listed(known)}"
+            raise DeclarationError(f"View {view!r}: landmarks have no option {key!r}{cure}")
+    options: dict[str, Any] = {**given}
+    if isinstance(options.get("keep"), list):
+        options["keep"] = tuple(options["keep"])
+    return Landmarks(**options)
+
+
+def _toml(landmarks: Any) -> str:
+    """Landmarks as a study declares them."""
+    if not isinstance(landmarks, Landmarks):
+        return json.dumps(landmarks)
+    said = {one.name: getattr(landmarks, one.name) for one in fields(Landmarks)}
+    parts = (f"{key} = {json.dumps(value)}" for key, value in said.items() if value is not None)
+    return f"{{{', '.join(parts)}}}"
 
 
 def _kernel(view: str, value: Any) -> Any:

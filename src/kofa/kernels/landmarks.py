@@ -3,15 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from kofa import tuning
+from kofa.checks import is_among, is_number, is_whole, nearest, shown
+from kofa.errors import DeclarationError
 from kofa.kernels.formulas import Kernel, Precomputed
 from kofa.linalg import Array, IntArray
 
 Choice = Literal["random", "kmeans++", "cholesky"]
+Number = Literal["auto", "all"] | int
+Cap = int | float
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """Which samples a view with a kernel compares each sample with.
+
+    Where the number is all that matters, ``landmarks=500`` is short for
+    ``landmarks=kofa.Landmarks(500)``.
+
+    Parameters
+    ----------
+    n : {"auto", "all"} or int
+        How many. "auto" is all that qualify, up to 2,000. With outputs, samples that have an
+        output qualify.
+    by : {"random", "kmeans++", "cholesky"}
+        How they are chosen where more qualify: any, those far from the others, or those that the
+        kernels of the others explain least.
+    keep : None, int, float, or a pair of both
+        Of a view with ``sparse=True``, the most of them that become relevance vectors: a number,
+        a share (a float of at most 1), or the smaller of two such caps. None is a share of .18, or
+        40 if that is more; of fewer than 200, all.
+
+    Examples
+    --------
+    >>> import numpy as np, kofa
+    >>> x = np.linspace(-3, 3, 200)[:, None]
+    >>> few = kofa.Landmarks(50, by="kmeans++", keep=3)
+    >>> views = {"x": kofa.Real(kernel="rbf", sparse=True, landmarks=few), "y": kofa.Real()}
+    >>> model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "y": np.sin(x)})
+    >>> model.relevance_vectors("x").kept.value_counts().to_dict()
+    {False: 47, True: 3}
+    """
+
+    n: Number = "auto"
+    _: KW_ONLY
+    by: Choice = "random"
+    keep: Cap | tuple[Cap, Cap] | None = None
+
+    @property
+    def caps(self) -> tuple[Any, ...]:
+        if self.keep is None:
+            return ()
+        return self.keep if isinstance(self.keep, tuple) else (self.keep,)
+
+    def check(self, view: str) -> None:
+        """Raise if a parameter means nothing."""
+        if not (is_among(self.n, ("auto", "all")) or is_whole(self.n, 2)):
+            raise DeclarationError(
+                f"View {view!r}: expected landmarks 'auto', 'all', a number of at least 2, or "
+                f"kofa.Landmarks of one of these, but got {shown(self.n)}."
+            )
+        rules = get_args(Choice)
+        if not is_among(self.by, rules):
+            raise DeclarationError(
+                f"View {view!r}: expected landmarks by {' or '.join(map(repr, rules))} "
+                f"but got {shown(self.by)}{nearest(self.by, rules)}."
+            )
+        if not all(is_whole(cap, 2) or _is_share(cap) for cap in self.caps) or len(self.caps) > 2:
+            raise DeclarationError(
+                f"View {view!r}: expected landmarks that keep a number of at least 2, a share (a "
+                f"float above 0 and at most 1), or a pair of both, but got {shown(self.keep)}."
+            )
+
+    def most_kept(self, n: int) -> int:
+        """How many of n candidates may become relevance vectors."""
+        caps = [max(2, int(cap * n)) if _is_share(cap) else int(cap) for cap in self.caps]
+        if not caps and n >= tuning.VECTOR_SMALL_POOL:
+            caps = [max(tuning.VECTOR_FEW, int(tuning.VECTOR_SHARE * n))]
+        return min([*caps, n])
+
+
+def _is_share(cap: Any) -> bool:
+    """A float: 1 is one landmark, and 1.0 is all of them."""
+    whole = isinstance(cap, int | np.integer)
+    return is_number(cap) and not whole and 0.0 < cap <= 1.0
+
+
+def as_landmarks(given: Any) -> Landmarks:
+    """What was declared, of which the number is enough."""
+    return given if isinstance(given, Landmarks) else Landmarks(given)
 
 
 def choose(

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from kofa.kernels.formulas import RBF, Laplacian
+from kofa.kernels.landmarks import Landmarks
 from kofa.linalg import Array
 from kofa.model import FactorModel
 from kofa.paper.methods import Found, Method, Settings, errors_of, published_tol
@@ -86,9 +87,9 @@ def landmarks_of(settings: Settings, n: int) -> dict[str, Any]:
     """Which of n rows others are compared with: all, or those that a rule chooses."""
     how, share = settings.get("choose"), settings.get("share")
     if how == "random" and share is not None and share < 1.0:
-        return {"landmarks": max(2, int(share * n)), "landmarks_by": "random"}
+        return {"landmarks": max(2, int(share * n))}
     rules: dict[str | None, dict[str, Any]] = {
-        "evidence": {"sparse": True, "share": share},
+        "evidence": {"sparse": True, "landmarks": Landmarks(keep=share)},
         "ard": {"sparse": "ard"},
     }
     return rules.get(how, {})

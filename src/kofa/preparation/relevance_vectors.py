@@ -63,12 +63,13 @@ def pool(fit_data: FitData, name: str, kernel: Kernel, rng: np.random.Generator)
             )
     index = np.flatnonzero(candidates)
     check_missing(kernel, table, index)
-    wanted = tuning.AUTO_LANDMARKS if view.landmarks == "auto" else view.landmarks
+    declared = landmarks.as_landmarks(view.landmarks)
+    wanted = tuning.AUTO_LANDMARKS if declared.n == "auto" else declared.n
     if wanted == "all" or int(wanted) >= len(index):
         return index
     X = fit_data.scaling[name].complete(table.values)
     resolved = kernel.resolve(kernel.landmarks(X, index))
-    return landmarks.choose(view.landmarks_by, resolved, X, index, int(wanted), rng)
+    return landmarks.choose(declared.by, resolved, X, index, int(wanted), rng)
 
 
 def relevance_vectors(
@@ -188,13 +189,4 @@ def _scoring_rows(
 
 
 def _most(fit_data: FitData, name: str, pool: IntArray) -> int:
-    view = fit_data.views[name]
-    if view.share is not None:
-        most = max(2, int(view.share * len(pool)))
-        return min(most, view.max_landmarks or most, len(pool))
-    most = (
-        max(tuning.VECTOR_FEW, int(tuning.VECTOR_SHARE * len(pool)))
-        if len(pool) >= tuning.VECTOR_SMALL_POOL
-        else len(pool)
-    )
-    return min(view.max_landmarks or most, len(pool))
+    return landmarks.as_landmarks(fit_data.views[name].landmarks).most_kept(len(pool))
