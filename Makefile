@@ -8,7 +8,11 @@ PEERS := .venv-peers
 # Several tests at a time; each has one thread.
 PARALLEL := -q -n auto --dist worksteal
 
-.PHONY: help demo test test-slow test-versions test-paper paper lint format bench bench-peers clean
+# Python brings a pip that may not know dependency groups, which began with 25.1.
+PIP := -m pip install --quiet --disable-pip-version-check
+NEW_PIP := $(PIP) --upgrade 'pip>=25.1'
+
+.PHONY: help demo test test-slow test-versions test-paper paper lint format build bench bench-peers clean
 
 help:
 	@echo "make demo           fit a model to data that ships with scikit-learn and show the result"
@@ -19,18 +23,21 @@ help:
 	@echo "make test-paper     run the paper's experiments quickly, as a test (needs the data)"
 	@echo "make paper          run the paper's experiments in full; takes hours"
 	@echo "make lint           check style and types"
+	@echo "make build          build wheel and sdist, and try the wheel in a new environment"
 	@echo "make bench          measure speed, memory and accuracy; prints a table"
 	@echo "make bench-peers    compare with other packages (installs them in $(PEERS))"
 
 $(VENV)/.ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "kofa needs Python 3.11 or newer on the PATH"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python $(NEW_PIP)
+	$(BIN)/python $(PIP) -e '.[all]' --group dev
 	@touch $@
 
 $(PEERS)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(PEERS)/bin/python $(NEW_PIP)
+	$(PEERS)/bin/python $(PIP) -e . --group peers
 	@touch $@
 
 demo: $(VENV)/.ready
@@ -62,6 +69,11 @@ lint: $(VENV)/.ready
 format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+build: $(VENV)/.ready
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python tests/wheel.py
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks

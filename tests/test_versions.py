@@ -41,18 +41,26 @@ def test_commands_that_fail_answer_nothing(tmp_path):
 
 def test_the_oldest_dependencies_are_the_lower_bounds():
     project = {"dependencies": ["a>=1.2"], "optional-dependencies": {"x": ["b[c]>=3,<5", "d"]}}
-    assert versions.oldest_dependencies(project) == ["a==1.2", "b[c]==3,<5"]
+    content = {"project": project, "dependency-groups": {"test": ["e>=4"], "dev": ["f>=5"]}}
+    assert versions.oldest_dependencies(content) == ["a==1.2", "b[c]==3,<5", "e==4"]
+
+
+def test_groups_include_others():
+    groups = {"test": ["a>=1"], "dev": [{"include-group": "test"}, "b"]}
+    assert versions.group({"dependency-groups": groups}, "dev") == ["a>=1", "b"]
 
 
 def test_what_users_install_has_lower_bounds():
     content = (versions.ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    project = tomllib.loads(content)["project"]
-    bounded = {one.split("==")[0] for one in versions.oldest_dependencies(project)}
+    content = tomllib.loads(content)
+    project = content["project"]
+    bounded = {one.split("==")[0] for one in versions.oldest_dependencies(content)}
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    groups += [versions.group(content, name) for name in content["dependency-groups"]]
     unbounded = {one for group in groups for one in group if ">=" not in one}
     assert {"numpy", "pandas", "typer", "pytest"} <= bounded
     assert all(one.startswith("kofa[") or "==" in one or one == "pandas-stubs" for one in unbounded)
-    assert versions.least_python(project) == (3, 11)
+    assert versions.least_python(content) == (3, 11)
 
 
 def test_the_oldest_python_also_has_the_oldest_dependencies():

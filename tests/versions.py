@@ -85,23 +85,36 @@ def asked(*command: str) -> str:
 # ---------------------------------------------------------------- which dependencies
 
 
-def least_python(project: dict) -> Version:
-    major, minor = re.findall(r"\d+", project["requires-python"])
+def least_python(content: dict) -> Version:
+    major, minor = re.findall(r"\d+", content["project"]["requires-python"])
     return int(major), int(minor)
 
 
-def oldest_dependencies(project: dict) -> list[str]:
+def group(content: dict, name: str) -> list[str]:
+    """The requirements of a dependency group and of those that it includes.
+
+    The pip of a new environment may be older than dependency groups are.
+    """
+    found = []
+    for one in content["dependency-groups"][name]:
+        found += [one] if isinstance(one, str) else group(content, one["include-group"])
+    return found
+
+
+def oldest_dependencies(content: dict) -> list[str]:
     """Constraints that hold each direct dependency at its lower bound."""
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    return sorted({one.replace(">=", "==") for group in groups for one in group if ">=" in one})
+    project = content["project"]
+    extras = [one for extra in project["optional-dependencies"].values() for one in extra]
+    every = [*project["dependencies"], *extras, *group(content, "test")]
+    return sorted({one.replace(">=", "==") for one in every if ">=" in one})
 
 
 # ---------------------------------------------------------------- run
 
 
-def outcome(environment: Environment, project: dict, arguments: Sequence[str]) -> str:
+def outcome(environment: Environment, content: dict, arguments: Sequence[str]) -> str:
     """Install and test; "passed", or what did not work."""
-    if not install(environment, project):
+    if not install(environment, content):
         return "COULD NOT BE INSTALLED"
     versions = asked(interpreter(environment), "-m", "pip", "freeze", "--exclude-editable")
     print(*versions.split("\n"), flush=True)
@@ -114,16 +127,17 @@ def outcome(environment: Environment, project: dict, arguments: Sequence[str]) -
     return "passed" if done.returncode == 0 else "FAILED"
 
 
-def install(environment: Environment, project: dict) -> bool:
+def install(environment: Environment, content: dict) -> bool:
     """Make the environment anew: the newest dependencies are those of today."""
     made = subprocess.run([environment.python, "-m", "venv", "--clear", str(environment.folder)])
     if made.returncode:
         return False
     constraints = environment.folder / "constraints.txt"
-    bounds = oldest_dependencies(project) if environment.oldest else []
+    bounds = oldest_dependencies(content) if environment.oldest else []
     constraints.write_text("\n".join(bounds), encoding="utf-8")
     pip = [interpreter(environment), "-m", "pip", "install", *QUIET]
-    done = subprocess.run([*pip, "-c", str(constraints), "-e", ".[test]"], cwd=ROOT)
+    wanted = ["-e", ".[all]", *group(content, "test")]
+    done = subprocess.run([*pip, "-c", str(constraints), *wanted], cwd=ROOT)
     return done.returncode == 0
 
 
@@ -145,13 +159,13 @@ def main() -> int:
         "--others", action="store_true", help="only Pythons of other versions than this one"
     )
     options, arguments = parser.parse_known_args()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = working(candidates(), least_python(project))
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found = working(candidates(), least_python(content))
     print("found Python", ", ".join("{}.{}".format(*version) for version in found) or "nowhere")
     outcomes = {}
     for environment in plan(found, sys.version_info[:2] if options.others else None):
         print(f"== {environment}", flush=True)
-        outcomes[environment] = outcome(environment, project, arguments)
+        outcomes[environment] = outcome(environment, content, arguments)
     for environment, result in outcomes.items():
         print(f"{environment}: {result}")
     return int(not found or any(result != "passed" for result in outcomes.values()))

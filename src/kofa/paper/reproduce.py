@@ -46,7 +46,7 @@ def check(experiments: Sequence[Experiment], options: Options) -> None:
 
     tasks = rows_of(whole)
     rows = dict.fromkeys(task.row for task in tasks)
-    needs = {} if has_gpy() else dict.fromkeys(PEERS, "it needs GPy: pip install kofa[paper]")
+    needs = {} if has_gpy() else dict.fromkeys(PEERS, "it needs GPy: pip install GPy")
     needs |= {
         task.row: "it needs --as-published" for task in rows_of(replace(whole, as_published=True))
     }
