@@ -61,6 +61,11 @@ def test_links_lead_to_files(page):
     assert not missing
 
 
+def test_the_readme_stands_alone():
+    """It is also shown where the other files are not."""
+    assert LINK.findall((ROOT / "README.md").read_text(encoding="utf-8")) == []
+
+
 def test_blocks_are_found():
     text = "```python\nx = 1\n```\n\n```text\n1\n```\n```python\ny\n```\nwords\n```text\n2\n```\n"
     assert [m.groups() for m in BLOCK.finditer(text)] == [("x = 1\n", "1\n"), ("y\n", None)]
