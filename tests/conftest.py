@@ -98,7 +98,7 @@ def core(views, roles=None, n_factors=3, seed=0, likelihoods=None):
     rng = np.random.default_rng(seed)
     Z = spectral(engine, n_factors, rng)
     state = start(engine, prepare(engine, roles, Z), Z)
-    return engine, state, roles
+    return engine, state, Z
 
 
 KINDS = {

@@ -219,13 +219,13 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             infer = partial(self._infer, fit_data, seen=seen, rng=rng, journal=journal)
             engine, run, treated = infer(fitted)
             for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(fit_data) else 0):
-                fitted = with_reconstructed_relevance(fit_data, fitted, run.state, engine.Z, seen)
+                fitted = with_reconstructed_relevance(fit_data, fitted, run.state, run.Z, seen)
                 engine, run, treated = infer(fitted)
             if any(view.sparse == "ard" for view in fit_data.views.values()):
                 fitted = with_ard_landmarks(fit_data, fitted, run.state)
                 engine, run, treated = infer(fitted)
         fitted = _with_energies(fitted, run.state, treated)
-        fitted = _calibrated(fitted, engine.rows, run.state, rng)
+        fitted = _calibrated(fitted, engine, run.state, rng)
         fitted = _with_holes(fitted, run.state, fit_data, rng)
         readouts = self._read_outs(fitted, engine, treated, run.state, rng)
         self._remember(fitted, run.state, readouts, run.converged, *run.path)
@@ -362,8 +362,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             places = [*others, m]
             calibrated = Calibration()
             if view.likelihood.has("log_predictive"):
-                rows = engine.part(places).rows
-                calibrated = calibrate(rows, q, len(others), range(len(others)), rng)
+                part = engine.part(places)
+                calibrated = calibrate(part, q, len(others), range(len(others)), rng)
             found[names[m]] = ReadOut(tuple(names[i] for i in places), q, *calibrated)
         return found
 
@@ -765,14 +765,14 @@ def _explained(view: str, fitted: FittedView, what: str) -> Iterator[None]:
 
 
 def _calibrated(
-    fitted: dict[str, FittedView], rows: Rows, state: State, rng: np.random.Generator
+    fitted: dict[str, FittedView], engine: InMemory, state: State, rng: np.random.Generator
 ) -> dict[str, FittedView]:
     """The views, with outputs that are probabilities calibrated; the others are by read-outs."""
     inputs = [m for m, view in enumerate(fitted.values()) if not view.role.output]
     changed = dict(fitted)
     for m, (name, view) in enumerate(fitted.items()):
         if m not in inputs and view.layer.has("log_predictive"):
-            found = calibrate(rows, state, m, inputs, rng)
+            found = calibrate(engine, state, m, inputs, rng)
             changed[name] = replace(view, sharpness=found.sharpness, centre=found.centre)
     return changed
 
