@@ -51,7 +51,7 @@ test-paper: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m paper
 
 paper: $(VENV)/.ready
-	$(BIN)/kofa paper all
+	$(BIN)/python -m experiments paper
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -64,10 +64,10 @@ format: $(VENV)/.ready
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.ready
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m experiments bench
 
 bench-peers: $(PEERS)/.ready
-	$(PEERS)/bin/python -m benchmarks.peers
+	$(PEERS)/bin/python -m experiments peers
 
 clean:
 	rm -rf $(VENV) $(VENV)-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

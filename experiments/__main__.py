@@ -95,9 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         made.error(str(error))
     if not asked:
         made.error("name an experiment or a group; --list prints the names")
-    warnings.showwarning = _in_a_line
+    runner = Runner(given.to, options_of(given), given.jobs)
     try:
-        Runner(given.to, options_of(given), given.jobs).show(asked)
+        with warnings.catch_warnings():
+            warnings.showwarning = _in_a_line
+            runner.show(asked)
     except FileError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import platform
-import zipfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -21,7 +20,9 @@ import scipy
 import sklearn
 
 import kofa
+from experiments.data import read_npz
 from experiments.experiment import Result, Task
+from kofa.errors import FileError
 from kofa.replacing import replacing
 
 
@@ -73,10 +74,9 @@ class Store:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            arrays = read_npz(path)
             self.origins[task] = Origin(*arrays.pop("origin").tolist())
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+        except (FileError, KeyError):
             return None
         return {name: float(v) if v.ndim == 0 else v for name, v in arrays.items()}
 

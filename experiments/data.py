@@ -98,7 +98,7 @@ def stored(name: str, *keys: str) -> tuple[NDArray[Any], ...] | None:
     folder = data_dir()
     if folder is None or not (folder / f"{name}.npz").exists():
         return None
-    arrays = _read(folder / f"{name}.npz")
+    arrays = read_npz(folder / f"{name}.npz")
     return tuple(arrays[key] for key in keys)
 
 
@@ -113,7 +113,7 @@ def _place(folder: Path, name: str) -> list[Path] | None:
     return None
 
 
-def _read(path: Path) -> Arrays:
+def read_npz(path: Path) -> Arrays:
     """All arrays of an npz file."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -148,7 +148,7 @@ def _parsed(paths: list[Path], entry: Entry) -> Arrays:
     from experiments.formats import parse
 
     if paths[0].suffix == ".npz":
-        return _read(paths[0])
+        return read_npz(paths[0])
     return parse([path.read_bytes() for path in paths], entry)
 
 
