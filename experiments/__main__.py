@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TextIO
 
 from experiments import registry
-from experiments.experiment import FOLDS, Experiment, Options
+from experiments.experiment import Experiment
 from experiments.registry import GROUPS, Named
 from experiments.report import Runner
+from experiments.tasks import FOLDS, Options
 from kofa.errors import DeclarationError, FileError
 
 OF_TABLES = ("folds", "quick", "as_published", "sets", "methods")

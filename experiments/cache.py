@@ -21,7 +21,7 @@ import sklearn
 
 import kofa
 from experiments.data import read_npz
-from experiments.experiment import Result, Task
+from experiments.tasks import Result, Task
 from kofa.errors import FileError
 from kofa.replacing import replacing
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 if TYPE_CHECKING:
-    from experiments.experiment import Options
+    from experiments.tasks import Options
 
 Ints = NDArray[np.intp]
 Split = tuple[Ints, Ints]  # rows to learn from, rows held out

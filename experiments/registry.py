@@ -10,7 +10,8 @@ from importlib import import_module
 
 import experiments
 from experiments.baselines.mrd import has_gpy
-from experiments.experiment import Benchmark, Experiment, Measurement, Options, Task
+from experiments.experiment import Benchmark, Experiment, Measurement
+from experiments.tasks import Options, Task
 from kofa.errors import DeclarationError
 
 GROUPS = {

@@ -17,21 +17,10 @@ import numpy as np
 
 from experiments.cache import Origin, Store
 from experiments.data import available, load
-from experiments.experiment import (
-    FOLDS,
-    Benchmark,
-    Experiment,
-    Options,
-    Result,
-    Results,
-    Row,
-    Shown,
-    Task,
-    line,
-    skipped,
-)
+from experiments.experiment import Benchmark, Experiment, Row, Shown, line, skipped
 from experiments.registry import Named
 from experiments.running import run
+from experiments.tasks import FOLDS, Options, Result, Results, Task
 from kofa.errors import warn
 from kofa.files import write_text
 

@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
 from experiments.cache import Store
-from experiments.experiment import Result, Task
+from experiments.tasks import Result, Task
 from kofa.errors import FileError, warn
 
 Progress = Callable[[Task, int, int], None]  # a task, how many are done, and how many there are

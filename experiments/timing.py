@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from experiments.experiment import Array
+from experiments.tasks import Array
 from kofa import RBF, FactorModel, Iteration, Real
 
 

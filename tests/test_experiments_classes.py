@@ -20,13 +20,14 @@ from experiments.baselines.two_kernels import (
 )
 from experiments.cache import Store, file_name
 from experiments.data import entries, load
-from experiments.experiment import Experiment, Options
+from experiments.experiment import Experiment
 from experiments.models import classes
 from experiments.models.classes import Way
 from experiments.protocol import splits
 from experiments.running import run
 from experiments.sets import classes as rows
 from experiments.sets import faces, kernels, oil, reconstruction
+from experiments.tasks import Options
 from kofa import RBF, Linear, Polynomial, Real
 
 GRIDS = {

@@ -18,12 +18,12 @@ from experiments.baselines.regression import Canonical, Components, drawn, kerne
 from experiments.baselines.validation import validated, validated_by_target
 from experiments.cache import Store, file_name
 from experiments.data import load
-from experiments.experiment import Options, Task
 from experiments.models.regression import landmarks_of
 from experiments.protocol import splits, table
 from experiments.running import run
 from experiments.sets import regression, sparse
 from experiments.sets.regression import METHODS, score
+from experiments.tasks import Options, Task
 from kofa import RBF
 from kofa.errors import FileError
 

@@ -13,22 +13,12 @@ import kofa
 from experiments import cache, registry, report
 from experiments.__main__ import main
 from experiments.cache import Origin, Store, file_name
-from experiments.experiment import (
-    Benchmark,
-    Experiment,
-    Mark,
-    Options,
-    Picture,
-    Row,
-    Shown,
-    Table,
-    Task,
-    spread,
-)
+from experiments.experiment import Benchmark, Experiment, Mark, Picture, Row, Shown, Table, spread
 from experiments.protocol import remarks, table
 from experiments.registry import Named
 from experiments.report import Runner
 from experiments.running import run
+from experiments.tasks import Options, Task
 from kofa.errors import DeclarationError, FileError
 
 KNOWN, _ = registry.find()

@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 from time import process_time
 from typing import Any
 
-from experiments.experiment import Array
+from experiments.tasks import Array
 
 
 def run_mofa(entry_point: Any, views: list[Array], factors: int, likelihoods: Any) -> Any:

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from experiments.experiment import Array
 from experiments.protocol import Split, table
+from experiments.tasks import Array
 
 
 @contextmanager

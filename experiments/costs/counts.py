@@ -19,8 +19,9 @@ from sklearn.metrics import log_loss, mean_poisson_deviance
 
 from experiments.baselines.mofa import factors_and_weights, train
 from experiments.costs.peers import on_one_thread
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
 from experiments.simulated.planted import Planted
+from experiments.tasks import Array
 from kofa import Binary, Count, FactorModel
 
 N, FACTORS, COLUMNS = 1000, 8, 300

@@ -14,8 +14,9 @@ from scipy.linalg import subspace_angles
 from threadpoolctl import threadpool_limits
 
 from experiments.baselines.mofa import factors_and_weights, train
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
 from experiments.simulated.planted import ACTIVE, ALLOWED, MISSING, Planted, planted
+from experiments.tasks import Array
 from kofa import FactorModel, Real
 
 GROUP = "peers"

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
 from experiments.simulated.planted import NOISE
+from experiments.tasks import Array
 from experiments.timing import Stopwatch, fit_kernel, iterate, kernel_rows, seconds, threads
 from kofa import RBF, Categorical, FactorModel, Real
 

@@ -177,7 +177,7 @@ def changes(before: dict[str, bytes], after: dict[str, bytes], code: int) -> Ite
 
 
 def _may_change(path: str) -> bool:
-    """Whether commands that succeed may have been told to write there."""
+    """Whether commands that succeed may have been asked to write there."""
     names = ("model.kofa", "cut.kofa", "real.csv", "link.csv", "study.toml", "rna.parquet")
     return Path(path).name in names or path.endswith("sub/rna.csv")
 

@@ -309,7 +309,7 @@ def memory(path: Path) -> float:
 
 
 def _resident(path: Path) -> int:
-    """By how much the memory of the process grows, where Linux tells."""
+    """By how much the memory of the process grows, where Linux says."""
     clear, statm = Path("/proc/self/clear_refs"), Path("/proc/self/statm")
     if not clear.exists():
         return 0

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 
 import kofa
-from experiments.experiment import Array
+from experiments.tasks import Array
 from kofa.views import View
 
 Rng = np.random.Generator
@@ -42,7 +42,7 @@ def _has_labels(view: View) -> bool:
 
 
 def _rounded(values: Array, rng: Rng) -> Array:
-    """The numbers that a smaller type has, where it has room for them."""
+    """The numbers that a smaller type has, where it can hold them."""
     dtype = rng.choice(["f8", "f8", "f8", "f4", "f2"])
     with np.errstate(over="ignore", under="ignore"):
         rounded = values.astype(dtype).astype(float)

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 import kofa
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
 from experiments.fuzz.odd_tables import written
 from experiments.fuzz.random_problems import Problem, problem
+from experiments.tasks import Array
 
 FITS = int(os.environ.get("KOFA_FITS", "1000"))
 EQUAL = 1e-9  # of an output's spread: a sample alone and in a batch

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import kofa
-from experiments.experiment import Array
 from experiments.fuzz.odd_tables import dressed
+from experiments.tasks import Array
 from kofa.views import View
 
 Rng = np.random.Generator

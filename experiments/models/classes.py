@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 
-from experiments.experiment import Array, Options
 from experiments.protocol import Split, table
+from experiments.tasks import Array, Options
 from kofa.kernels import RBF
 from kofa.model import FactorModel
 from kofa.views import Categorical, Real

@@ -13,21 +13,11 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from experiments.baselines import svm
 from experiments.data import load, stored
-from experiments.experiment import (
-    Array,
-    Benchmark,
-    Mark,
-    Options,
-    Result,
-    Results,
-    Task,
-    by_method,
-    signed_range,
-    spread,
-)
+from experiments.experiment import Benchmark, Mark, signed_range, spread
 from experiments.models.classes import auc
 from experiments.protocol import Split, fold_settings, splits
 from experiments.simulated.calibration import calibration_error
+from experiments.tasks import Array, Result, Results, Task, by_method
 from kofa import RBF, Binary, Categorical, FactorModel, KernelFactorClassifier, Real
 
 LABELLED = ("emotions", "scene")
@@ -136,21 +126,19 @@ def right(result: Result) -> NDArray[np.bool_]:
     return np.equal(np.argmax(result["proba"], axis=1), result["y"])
 
 
-def accuracy_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def accuracy_summary(results: Results) -> tuple[float, str]:
     shares = [float(np.mean(right(one))) for one in results.values()]
     taken = np.median([one["seconds"] for one in results.values()])
     return float(np.mean(shares)), f"{spread(shares, 4)} ({taken:.1f} s per fold)"
 
 
-def figure_summary(
-    name: str, digits: int, results: Results, options: Options  # noqa: ARG001
-) -> tuple[float, str]:  # fmt: skip
+def figure_summary(name: str, digits: int, results: Results) -> tuple[float, str]:
     """Mean over folds of one figure."""
     values = [float(one[name]) for one in results.values()]
     return float(np.mean(values)), spread(values, digits)
 
 
-def calibration_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def calibration_summary(results: Results) -> tuple[float, str]:
     """ECE of the largest probability, of all folds together."""
     largest = np.concatenate([np.max(one["proba"], axis=1) for one in results.values()])
     happened = np.concatenate([right(one) for one in results.values()])
@@ -188,9 +176,7 @@ def digits_rows() -> dict[str, Benchmark]:
 # ---------------------------------------------------------------- against an SVM
 
 
-def difference_summary(
-    losses: bool, results: Results, options: Options  # noqa: ARG001
-) -> tuple[float, str]:  # fmt: skip
+def difference_summary(losses: bool, results: Results) -> tuple[float, str]:
     """AUC of kofa minus that of the SVM, fold by fold."""
     ours, theirs = by_method(results).values()
     our_auc, their_auc = (np.array([float(r["auc"]) for r in side]) for side in (ours, theirs))
@@ -258,7 +244,7 @@ def draw_tasks(name: str) -> list[Task]:
     ]
 
 
-def gain_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def gain_summary(results: Results) -> tuple[float, str]:
     """Gain in accuracy by unlabelled rows, mean over draws of the labels."""
     informed, alone = (
         np.array([float(one[name]) for one in results.values()]) for name in ("informed", "alone")

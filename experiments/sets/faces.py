@@ -12,22 +12,10 @@ from numpy.typing import NDArray
 
 from experiments import plots
 from experiments.data import load
-from experiments.experiment import (
-    Array,
-    Benchmark,
-    Experiment,
-    Mark,
-    Options,
-    Picture,
-    Result,
-    Results,
-    Shown,
-    Table,
-    Task,
-    spread,
-)
+from experiments.experiment import Benchmark, Experiment, Mark, Picture, Shown, Table, spread
 from experiments.models.classes import SEEN, Way, fit_predict
 from experiments.protocol import Split, fold_settings, remarks, splits, table
+from experiments.tasks import Array, Options, Result, Results, Task
 from kofa.inspection import relevances
 from kofa.kernels import RBF
 from kofa.views import Real
@@ -197,7 +185,7 @@ def bench_tasks(name: str) -> list[Task]:
     return [task(Options(), name, fold, draws) for fold in folds]
 
 
-def lead_summary(share: float, results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def lead_summary(share: float, results: Results) -> tuple[float, str]:
     """Accuracy of the pixels with the largest λ − that of as many at random."""
     found = list(results.values())
     top = np.mean([one[f"top {share}"] for one in found])
@@ -207,7 +195,7 @@ def lead_summary(share: float, results: Results, options: Options) -> tuple[floa
     return lead, f"{lead:+.4f} ({top:.4f} − {drawn})"
 
 
-def loss_summary(share: float, results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def loss_summary(share: float, results: Results) -> tuple[float, str]:
     """Accuracy of all pixels − that of the pixels with the largest λ."""
     names = ("all", f"top {share}", "learnt")
     whole, top, learnt = (np.mean([one[name] for one in results.values()]) for name in names)

@@ -15,30 +15,10 @@ from numpy.typing import NDArray
 from experiments import plots
 from experiments.baselines.two_kernels import Blocks, cca_svm, combined_svm
 from experiments.data import load
-from experiments.experiment import (
-    Array,
-    Benchmark,
-    Experiment,
-    Mark,
-    Options,
-    Picture,
-    Result,
-    Results,
-    Shown,
-    Table,
-    Task,
-    figures,
-    spread,
-)
-from experiments.models.classes import (
-    SEEN,
-    Way,
-    auc,
-    factor_relevance,
-    fit_predict,
-    kernels,
-)
+from experiments.experiment import Benchmark, Experiment, Mark, Picture, Shown, Table, spread
+from experiments.models.classes import SEEN, Way, auc, factor_relevance, fit_predict, kernels
 from experiments.protocol import Ints, Split, fold_settings, remarks, seed, splits, table
+from experiments.tasks import Array, Options, Result, Results, Task, figures
 from kofa.kernels import RBF, Kernel, Linear, Polynomial, kernel_name
 from kofa.views import Real
 
@@ -292,7 +272,7 @@ def auc_tasks(name: str) -> list[Task]:
     return table_tasks(Options(sets=(name,), methods=("MKL",)))
 
 
-def auc_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def auc_summary(results: Results) -> tuple[float, str]:
     found = list(results.values())
     areas, seconds = ([float(one[name]) for one in found] for name in ("auc", "seconds"))
     weights = np.mean([one["weights"] for one in found], axis=0)

@@ -14,23 +14,10 @@ from numpy.typing import NDArray
 from experiments import plots
 from experiments.baselines import mrd
 from experiments.data import load
-from experiments.experiment import (
-    Array,
-    Benchmark,
-    Experiment,
-    Mark,
-    Options,
-    Picture,
-    Result,
-    Results,
-    Shown,
-    Table,
-    Task,
-    by_method,
-    spread,
-)
+from experiments.experiment import Benchmark, Experiment, Mark, Picture, Shown, Table, spread
 from experiments.models.classes import SEEN, Way, factor_relevance, fit_predict
 from experiments.protocol import Split, fold_settings, remarks, splits, table
+from experiments.tasks import Array, Options, Result, Results, Task, by_method
 from kofa.kernels import RBF
 from kofa.views import Real
 
@@ -233,7 +220,7 @@ def our_tasks() -> list[Task]:
     return [task for task in tasks(Options()) if task.method == OURS]
 
 
-def accuracy_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def accuracy_summary(results: Results) -> tuple[float, str]:
     shares, seconds = (
         [float(one[name]) for one in results.values()] for name in ("accuracy", "seconds")
     )

@@ -12,19 +12,10 @@ from numpy.typing import NDArray
 
 from experiments import plots
 from experiments.data import load
-from experiments.experiment import (
-    Array,
-    Experiment,
-    Options,
-    Picture,
-    Result,
-    Results,
-    Shown,
-    Table,
-    Task,
-)
+from experiments.experiment import Experiment, Picture, Shown, Table
 from experiments.models.classes import Way, fit
 from experiments.protocol import table
+from experiments.tasks import Array, Options, Result, Results, Task
 from kofa.kernels import RBF, Kernel, KernelMap, Linear
 from kofa.views import Real
 

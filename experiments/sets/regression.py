@@ -17,22 +17,10 @@ from experiments.baselines import regression as baselines
 from experiments.baselines.mrd import has_gpy
 from experiments.baselines.validation import Method
 from experiments.data import load
-from experiments.experiment import (
-    Benchmark,
-    Experiment,
-    Mark,
-    Options,
-    Result,
-    Results,
-    Shown,
-    Table,
-    Task,
-    figures,
-    signed_range,
-    spread,
-)
+from experiments.experiment import Benchmark, Experiment, Mark, Shown, Table, signed_range, spread
 from experiments.models import regression as models
 from experiments.protocol import Ints, fold_settings, remarks, seed, splits, table
+from experiments.tasks import Options, Result, Results, Task, figures
 
 Settings = dict[str, Any]
 METHODS: dict[str, Method] = {**models.METHODS, **baselines.METHODS}
@@ -285,14 +273,14 @@ def values(results: Results, method: str, name: str, dataset: str = "") -> Any:
     return np.array(figures(results, only, method, name))
 
 
-def r2_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def r2_summary(results: Results) -> tuple[float, str]:
     r2, seconds = (values(results, "kofa", name) for name in ("r2", "seconds"))
     process = values(results, PROCESS, "r2")
     beside = f"{PROCESS} {process.mean():.4f}; " if len(process) else ""
     return r2.mean(), f"{spread(r2, 4)} ({beside}{np.median(seconds):.1f} s per fold)"
 
 
-def gap_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def gap_summary(results: Results) -> tuple[float, str]:
     apart = values(results, "kofa", "r2") - values(results, PROCESS, "r2")
     return apart.mean(), f"{apart.mean():+.4f} ({signed_range(apart)})"
 
@@ -325,7 +313,7 @@ def defaults_tasks() -> list[Task]:
     return bench_tasks(SETS, {"kofa": ("estimator", {}), "KernelRidge": ridge})
 
 
-def defaults_summary(results: Results, options: Options) -> tuple[float, str]:
+def defaults_summary(results: Results) -> tuple[float, str]:
     """Mean over the sets of the mean over folds."""
     r2 = {n: [values(results, m, "r2", n) for m in ("kofa", "KernelRidge")] for n in SETS}
     means = {name: [one.mean() for one in pair] for name, pair in r2.items()}
@@ -333,7 +321,7 @@ def defaults_summary(results: Results, options: Options) -> tuple[float, str]:
     by_set = ", ".join(f"{name} {a:.3f} / {b:.3f}" for name, (a, b) in means.items())
     taken = np.median(np.concatenate([values(results, "kofa", "seconds", n) for n in SETS]))
     text = f"{ours - theirs:+.4f} ({ours:.4f} − {theirs:.4f}; {by_set}; median fit {taken:.1f} s)"
-    return ours - theirs, text + paired({name: pair[0] for name, pair in r2.items()}, options)
+    return ours - theirs, text
 
 
 def by_fold(paths: Iterable[str]) -> dict[str, dict[str, list[float]]]:
@@ -353,9 +341,9 @@ def by_fold(paths: Iterable[str]) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def paired(ours: Mapping[str, Any], options: Options) -> str:
+def paired(results: Results, options: Options) -> str:
     """Differences to other methods on the same folds: mean and its standard error, by set."""
-    text = ""
+    text, ours = "", {name: values(results, "kofa", "r2", name) for name in SETS}
     for method, sets in by_fold(options.by_fold).items():
         apart = {n: np.subtract(ours[n], sets[n]) for n in ours if len(sets.get(n, ())) == 10}
         if apart:
@@ -376,5 +364,6 @@ EXPERIMENTS: dict[str, Experiment | Benchmark] = {
         Mark(low=-0.01),
         defaults_tasks,
         defaults_summary,
+        paired,
     ),
 }

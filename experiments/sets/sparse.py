@@ -15,13 +15,9 @@ from experiments.experiment import (
     Benchmark,
     Experiment,
     Mark,
-    Options,
     Picture,
-    Results,
     Shown,
     Table,
-    Task,
-    figures,
     signed_range,
     spread,
 )
@@ -37,6 +33,7 @@ from experiments.sets.regression import (
     tasks_of,
     values,
 )
+from experiments.tasks import Options, Results, Task, figures
 
 # ---------------------------------------------------------------- table 3: relevance vectors
 
@@ -226,7 +223,7 @@ PLAIN_AND_SPARSE = {
 }
 
 
-def loss_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def loss_summary(results: Results) -> tuple[float, str]:
     """What the relevance vectors alone do not predict."""
     plain, sparse = (values(results, name, "r2") for name in PLAIN_AND_SPARSE)
     apart = plain - sparse
@@ -234,7 +231,7 @@ def loss_summary(results: Results, options: Options) -> tuple[float, str]:  # no
     return apart.mean(), text
 
 
-def share_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def share_summary(results: Results) -> tuple[float, str]:
     """How many relevance vectors are kept, and what that saves."""
     plain, sparse = (
         {what: values(results, name, what) for what in ("r2", "landmarks", "per_iteration")}
@@ -281,7 +278,7 @@ def curve_methods() -> dict[str, tuple[str, Settings]]:
     return found
 
 
-def curve_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def curve_summary(results: Results) -> tuple[float, str]:
     """The smallest lead over the better of both others."""
     leads, texts = [], []
     for share in SHARES:
@@ -323,7 +320,7 @@ def landmark_tasks() -> list[Task]:
     return tasks
 
 
-def landmark_summary(results: Results, options: Options) -> tuple[float, str]:  # noqa: ARG001
+def landmark_summary(results: Results) -> tuple[float, str]:
     """The default against the better of the others, mean over sets."""
     r2 = {n: [values(results, how, "r2", n).mean() for how in CHOICES] for n in LANDMARK_SETS}
     default, *others = np.mean(list(r2.values()), axis=0)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
+from experiments.tasks import Array
 from kofa import Binary, Categorical, Count, FactorModel, Positive, Real
 
 BINS = 15

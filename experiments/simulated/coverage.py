@@ -10,7 +10,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
+from experiments.tasks import Array
 from kofa import RBF, FactorModel, KernelFactorRegressor, Real
 from kofa.kernels import Kernel
 

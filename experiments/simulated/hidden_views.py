@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 
 from experiments.data import stored
-from experiments.experiment import Array, Mark, Measurement, Row, skipped
+from experiments.experiment import Mark, Measurement, Row, skipped
+from experiments.tasks import Array
 from kofa import Binary, FactorModel, Real
 
 DRAWS = range(5)

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
+from experiments.tasks import Array
 from kofa import FactorModel, Real
 
 N_TEST = 400

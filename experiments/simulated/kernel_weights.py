@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 from sklearn.metrics import r2_score
 
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
+from experiments.tasks import Array
 from kofa import RBF, FactorModel, Real
 
 SEEDS = range(5)

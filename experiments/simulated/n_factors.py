@@ -11,8 +11,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_breast_cancer
 
-from experiments.experiment import Array, Mark, Measurement, Row, skipped
+from experiments.experiment import Mark, Measurement, Row, skipped
 from experiments.simulated import hidden_views
+from experiments.tasks import Array
 from kofa import Binary, Count, FactorModel, Real
 
 TRUE, ALLOWED, SEEDS = 8, 20, range(3)

@@ -8,7 +8,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from experiments.experiment import Array, Mark, Measurement, Row
+from experiments.experiment import Mark, Measurement, Row
+from experiments.tasks import Array
 from kofa import FactorModel
 
 # ---------------------------------------------------------------- data

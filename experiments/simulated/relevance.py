@@ -14,7 +14,8 @@ from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from experiments.data import stored
-from experiments.experiment import Array, Mark, Measurement, Row, skipped
+from experiments.experiment import Mark, Measurement, Row, skipped
+from experiments.tasks import Array
 from experiments.timing import seconds, threads
 from kofa import RBF, FactorModel, KernelFactorClassifier, Real
 from kofa.kernels import Kernel, Weighted
@@ -167,7 +168,7 @@ def function_area(name: str, seed: int) -> float:
 
 
 def functions() -> Row:
-    """Share of the runs in which λ tells the planted features from all others."""
+    """Share of the runs in which λ ranks the planted features above all others."""
     areas = {"five features": [area for area, _, _ in rbf_fits()]}
     areas |= {name: [function_area(name, seed) for seed in SEEDS] for name in FUNCTIONS}
     share = float(np.mean([area >= 0.99 for mine in areas.values() for area in mine]))
