@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with warnings.catch_warnings():
             warnings.showwarning = _in_a_line
             runner.show(asked)
-    except FileError as error:
+    except (FileError, ImportError) as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         print(f"stopped; what is done is in {given.to}, and the same command goes on from there",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy
@@ -84,5 +85,7 @@ class Store:
         origin = self.origins[task] = Origin.now()
         self.folder.mkdir(parents=True, exist_ok=True)
         with replacing(self.folder / file_name(task)) as part, part.open("wb") as file:
-            arrays = {name: np.asarray(value, dtype=float) for name, value in result.items()}
+            arrays: dict[str, Any] = {
+                name: np.asarray(v, dtype=float) for name, v in result.items()
+            }
             np.savez(file, origin=np.array([origin.day, origin.tools]), **arrays)

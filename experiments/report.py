@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from experiments.cache import Origin, Store
 from experiments.data import available, load
-from experiments.experiment import Benchmark, Experiment, Row, Shown, line, skipped
+from experiments.experiment import Benchmark, Experiment, Measurement, Row, Shown, line, skipped
 from experiments.registry import Named
 from experiments.running import run
 from experiments.tasks import FOLDS, Options, Result, Results, Task
@@ -51,21 +50,22 @@ class Runner:
         for path in self.write_tables(tables):
             if path.suffix == ".md":
                 print(path.read_text(encoding="utf-8"))
-        self.print_rows([one for one in asked if one.name not in tables])
+        rows = {e.name: e.experiment for e in asked if not isinstance(e.experiment, Experiment)}
+        self.print_rows(rows)
 
     # ------------------------------------------------------------ rows of the benchmarks
 
-    def print_rows(self, asked: Sequence[Named]) -> None:
+    def print_rows(self, rows: Mapping[str, Benchmark | Measurement]) -> None:
         """Run in turn; print each row as soon as it is known."""
-        if asked:
+        if rows:
             print(line(["name", "what", "figure", "mark", ""]))
             print("|---|---|---|---|---|", flush=True)
-        for one in asked:
-            row = self.row(one.experiment)
+        for name, experiment in rows.items():
+            row = self.row(experiment)
             mark = "–" if row.mark is None else str(row.mark)
-            print(line((one.name, row.what, row.text, mark, row.verdict)), flush=True)
+            print(line((name, row.what, row.text, mark, row.verdict)), flush=True)
 
-    def row(self, experiment: Any) -> Row:
+    def row(self, experiment: Benchmark | Measurement) -> Row:
         """What a benchmark found; skipped where its data are not on this machine."""
         if not isinstance(experiment, Benchmark):
             return experiment()

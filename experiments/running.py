@@ -24,7 +24,7 @@ def run(
     run. Data or packages that are not there end it, as the user can get them.
     """
     tasks = list(tasks)
-    results = {task: result for task in tasks if (result := store.read(task)) is not None}
+    results = {task: kept for task in tasks if (kept := store.read(task)) is not None}
     missing = [task for task in tasks if task not in results]
     for task, result, messages in _worked_out(missing, jobs):
         for kind, text in messages:  # of another process, which does not know what is to be shown

@@ -246,11 +246,14 @@ def test_baselines_that_cannot_be_run_are_named(installed, said, monkeypatch):
 def benchmark(calls, dataset):
     tasks = [replace(task, dataset=dataset) for task in tasks_of(calls, Options(folds=3))]
 
-    def summary(results, options):
+    def summary(results):
         figure = sum(float(r["r2"]) for r in results.values())
-        return figure, f"{figure} of {options.folds}"
+        return figure, f"{figure}"
 
-    return Benchmark("a toy", Mark(low=3.0), lambda: tasks, summary)
+    def more(results, options):
+        return f" of {len(results)} and {options.folds}"
+
+    return Benchmark("a toy", Mark(low=3.0), lambda: tasks, summary, more)
 
 
 def test_rows_are_printed_and_their_results_kept(tmp_path, calls, capsys):
@@ -262,7 +265,7 @@ def test_rows_are_printed_and_their_results_kept(tmp_path, calls, capsys):
         Runner(tmp_path).show(asked)
     assert len(list(calls.iterdir())) == 3
     assert capsys.readouterr().out.splitlines()[2:4] == [
-        "| toy | a toy | 3.0 of 10 | ≥ 3 | ok |",
+        "| toy | a toy | 3.0 of 3 and 10 | ≥ 3 | ok |",
         "| plain | another | 2.0 | ≤ 1 | below |",
     ]
 

@@ -151,13 +151,11 @@ def cpu_time() -> Row:
 
 
 GROUP = "peers"
-EXPERIMENTS: dict[str, Measurement] = {
-    name: partial(on_one_thread, measure)
-    for name, measure in {
-        "mofa-mixed": cpu_time,
-        "mofa-count": partial(deviance, "count", True),
-        "mofa-binary": partial(deviance, "binary", True),
-        "mofa-count-centred": partial(deviance, "count", False),
-        "mofa-binary-centred": partial(deviance, "binary", False),
-    }.items()
+MEASUREMENTS: dict[str, Measurement] = {
+    "mofa-mixed": cpu_time,
+    "mofa-count": partial(deviance, "count", True),
+    "mofa-binary": partial(deviance, "binary", True),
+    "mofa-count-centred": partial(deviance, "count", False),
+    "mofa-binary-centred": partial(deviance, "binary", False),
 }
+EXPERIMENTS = {name: partial(on_one_thread, one) for name, one in MEASUREMENTS.items()}

@@ -16,7 +16,9 @@ def peak() -> int:
             x for x in status.read_text(encoding="utf-8").splitlines() if x.startswith("VmHWM")
         )
         return 1024 * int(line.split()[1])
-    import resource  # Windows has none
+    if sys.platform == "win32":
+        raise NotImplementedError("Windows does not say how much memory a process has held")
+    import resource
 
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else 1024 * size

@@ -153,12 +153,10 @@ def on_one_thread(measure: Measurement) -> Row:
         return measure()
 
 
-EXPERIMENTS: dict[str, Measurement] = {
-    name: partial(on_one_thread, measure)
-    for name, measure in {
-        "gfa-angle": gfa_angle,
-        "gfa-noise": gfa_noise,
-        "mofa": partial(against_mofa, 0.0, Mark(low=50)),
-        "mofa-missing": partial(against_mofa, MISSING, Mark(low=20)),
-    }.items()
+MEASUREMENTS: dict[str, Measurement] = {
+    "gfa-angle": gfa_angle,
+    "gfa-noise": gfa_noise,
+    "mofa": partial(against_mofa, 0.0, Mark(low=50)),
+    "mofa-missing": partial(against_mofa, MISSING, Mark(low=20)),
 }
+EXPERIMENTS = {name: partial(on_one_thread, one) for name, one in MEASUREMENTS.items()}

@@ -42,7 +42,8 @@ def problem(name: str) -> Problem:
     X, y = (values[: FIRST_ROWS.get(name)] for values in (data.X, y))
     y = np.asarray(y).astype(int)
     if name == "scene":
-        return Problem(X, y, [tuple(np.flatnonzero(data.split == p) for p in ("train", "test"))])
+        train, test = (np.flatnonzero(data.split == part) for part in ("train", "test"))
+        return Problem(X, y, [(train, test)])
     return Problem(X, y, splits("labels" if name in LABELLED else "classes", y))
 
 
@@ -123,7 +124,7 @@ def tasks(name: str, *methods: str) -> list[Task]:
 
 def right(result: Result) -> NDArray[np.bool_]:
     """Whether the likeliest class is the true one; digits are numbered like columns."""
-    return np.equal(np.argmax(result["proba"], axis=1), result["y"])
+    return np.asarray(np.argmax(result["proba"], axis=1) == result["y"])
 
 
 def accuracy_summary(results: Results) -> tuple[float, str]:

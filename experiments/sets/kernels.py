@@ -275,7 +275,7 @@ def auc_tasks(name: str) -> list[Task]:
 def auc_summary(results: Results) -> tuple[float, str]:
     found = list(results.values())
     areas, seconds = ([float(one[name]) for one in found] for name in ("auc", "seconds"))
-    weights = np.mean([one["weights"] for one in found], axis=0)
+    weights = np.mean([np.asarray(one["weights"]) for one in found], axis=0)
     shares = " and ".join(f"{w:.2f}" for w in weights)
     text = f"{spread(areas, 4)} (weights {shares}, {np.median(seconds):.1f} s per fold)"
     return float(np.mean(areas)), text

@@ -207,6 +207,5 @@ def as_output(name: str) -> Row:
     return Row(what, min(gains), mark, text)
 
 
-EXPERIMENTS: dict[str, Measurement] = {
-    f"hidden-{name}": partial(cells, name) for name in PROBLEMS
-} | {f"hidden-output-{name}": partial(as_output, name) for name in PROBLEMS}
+EXPERIMENTS: dict[str, Measurement] = {f"hidden-{name}": partial(cells, name) for name in PROBLEMS}
+EXPERIMENTS |= {f"hidden-output-{name}": partial(as_output, name) for name in PROBLEMS}

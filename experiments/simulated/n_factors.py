@@ -87,7 +87,8 @@ def ceilings(name: str) -> Row:
     if tables is None:
         return skipped(what, mark)
     views = {n: Binary() if n == "mutations" else Real() for n in tables}
-    fits, factors = [], []
+    fits: list[FactorModel] = []
+    factors: list[Array] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for times in (None, 1.2, 2.0, 4.0):
@@ -105,4 +106,5 @@ def ceilings(name: str) -> Row:
 EXPERIMENTS: dict[str, Measurement] = {
     f"factors-{n}-{kind.lower()}": partial(grid, n, kind)
     for n, kind in product((200, 500, 5000), KINDS)
-} | {f"ceilings-{name}": partial(ceilings, name) for name in ("cancer", "cll", "mfeat")}
+}
+EXPERIMENTS |= {f"ceilings-{name}": partial(ceilings, name) for name in ("cancer", "cll", "mfeat")}

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
-from sklearn.model_selection import StratifiedKFold
 
 from experiments.data import stored
 from experiments.experiment import Mark, Measurement, Row, skipped
+from experiments.protocol import splits, table
 from experiments.tasks import Array
 from experiments.timing import seconds, threads
 from kofa import RBF, FactorModel, KernelFactorClassifier, Real
@@ -179,7 +179,7 @@ def functions() -> Row:
 
 # ---------------------------------------------------------------- more features than samples
 
-WIDE_FOLDS = 5
+WIDE_FOLDS = table()["protocols"]["wide"]["folds"]
 LEAST_ACCURACY, MOST_LOSS, LEAST_JACCARD = -0.01, 0.02, 0.5
 
 
@@ -205,18 +205,17 @@ def wide_set(name: str) -> tuple[Array, NDArray[Any]] | None:
 def wide_scores(X: Array, y: NDArray[Any], kernel: Kernel) -> Array:
     """Accuracy and log-loss, means over folds."""
     scores = []
-    folds = StratifiedKFold(WIDE_FOLDS, shuffle=True, random_state=0)
-    for train, test in folds.split(X, y):
+    for train, test in splits("wide", y):
         model = KernelFactorClassifier(kernel).fit(X[train], y[train])
         proba = model.predict_proba(X[test])
         right = model.classes_[proba.argmax(axis=1)] == y[test]
         scores.append([right.mean(), log_loss(y[test], proba, labels=model.classes_)])
-    return np.mean(scores, axis=0)
+    return np.asarray(np.mean(scores, axis=0))
 
 
 def jaccard(X: Array, y: NDArray[Any], kernel: Kernel) -> float:
     """Of the features that two halves select; one where both select none."""
-    halves = StratifiedKFold(2, shuffle=True, random_state=0).split(X, y)
+    halves = splits("wide", y, folds=2)
     first, second = (
         set(KernelFactorClassifier(kernel).fit(X[half], y[half]).model_.selected_features("X"))
         for half, _ in halves
@@ -284,7 +283,8 @@ def summary(X: Array, found: Learnt) -> Array:
     kernel = found.kernels[0]
     assert isinstance(kernel, Weighted)
     norm = np.linalg.norm(found.weights[0] * kernel(X, X))
-    return np.array([norm, np.std(kernel.weights(FEATURES)), found.likelihood])
+    spread = np.std(np.asarray(kernel.weights(FEATURES)))
+    return np.array([norm, spread, found.likelihood])
 
 
 def collapse() -> Row:
