@@ -58,7 +58,7 @@ class Runner:
     def print_rows(self, rows: Mapping[str, Benchmark | Measurement]) -> None:
         """Run in turn; print each row as soon as it is known."""
         if rows:
-            print(line(["name", "what", "figure", "mark", ""]))
+            print("| name | what | figure | mark | |")
             print("|---|---|---|---|---|", flush=True)
         for name, experiment in rows.items():
             row = self.row(experiment)
