@@ -45,7 +45,7 @@ def find() -> tuple[dict[str, Named], dict[str, str]]:
                 raise
             missing[module.name.removeprefix(prefix)] = str(error.name)
             continue
-        group = getattr(import_module(module.name), "GROUP", "bench")
+        group = "peers" if ".peers." in module.name else "bench"
         for name, experiment in names.items():
             found[name] = Named(name, getattr(experiment, "group", group), experiment)
     return found, missing

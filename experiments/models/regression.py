@@ -109,9 +109,11 @@ def landmarks_of(settings: Settings, n: int) -> dict[str, Any]:
 # ---------------------------------------------------------------- beside the model
 
 
-def estimator(X: Array, Y: Array, X_new: Array, settings: Settings) -> Prediction:  # noqa: ARG001
-    """The estimator as it comes, nothing set."""
-    predicted = KernelFactorRegressor().fit(X, Y).predict(X_new)
+def estimator(X: Array, Y: Array, X_new: Array, settings: Settings) -> Prediction:
+    """The estimator as it comes, but for what the settings say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # where it is not meant to converge
+        predicted = KernelFactorRegressor(**settings).fit(X, Y).predict(X_new)
     return Prediction(np.asarray(predicted).reshape(len(X_new), -1))
 
 

@@ -42,9 +42,10 @@ class Checkpoint(Journal):
         self.path, self.every, self.key, self.continues = path, every, key, resume
         self.prepared: Any = None
         self.after: Any = None  # the state of the random numbers after the preparation
-        self.runs: list[Run] = []  # those that ended
+        self.runs: dict[str, Run] = {}  # those that ended, by name
         self.current: Run | None = None
-        self.place = 0  # of the run that begins next
+        self.start, self.stage = 0, 0  # which, together, name a run
+        self.name = ""  # of the current run
         self.due = time.monotonic() + every
         self.failed = False  # so that a writing that fails is warned of once
         self.stack = ExitStack()
@@ -58,7 +59,8 @@ class Checkpoint(Journal):
                 f"to begin anew, or name another checkpoint."
             )
         self.prepared, self.after = content["prepared"], content["after"]
-        self.runs, self.current = content["runs"], content["current"]
+        self.runs = content["runs"]
+        self.name, self.current = content["name"], content["current"]
 
     def write(self) -> None:
         """Put all that is known on disk, in one piece."""
@@ -72,7 +74,8 @@ class Checkpoint(Journal):
             "key": self.key,
             "prepared": self.prepared,
             "after": self.after,
-            "runs": [_folded(run) for run in self.runs],
+            "runs": {name: _folded(run) for name, run in self.runs.items()},
+            "name": self.name,
             "current": self.current and _folded(self.current),
         }
 
@@ -130,9 +133,15 @@ class Checkpoint(Journal):
         rng.bit_generator.state = self.after
         return self.prepared
 
+    def begin(self) -> None:
+        self.start, self.stage = self.start + 1, 0
+
     def resume(self) -> Run | None:
-        place, self.place = self.place, self.place + 1
-        return self.runs[place] if place < len(self.runs) else self.current
+        name = f"{self.start}.{self.stage}"
+        self.stage += 1
+        if name != self.name:
+            self.name, self.current = name, None
+        return self.current or self.runs.get(name)
 
     def reached(self, run: Run) -> None:
         self.current = replace(run, stopped=False)  # a fit that is continued wants to go on
@@ -140,7 +149,7 @@ class Checkpoint(Journal):
 
     def ended(self, run: Run) -> None:
         if not run.stopped:
-            self.runs, self.current = _slim([*self.runs, run]), None
+            self.runs, self.current = _slim({**self.runs, self.name: run}), None
             self._write_if_due()
 
     def _write_if_due(self) -> None:
@@ -155,27 +164,30 @@ def check_holds(study: Study) -> None:
     codec.pack({"views": names}, _OR_ELSE)
 
 
-def _slim(runs: list[Run]) -> list[Run]:
+def _slim(runs: dict[str, Run]) -> dict[str, Run]:
     """The runs, with the factors of samples only where they are still needed.
 
     The next run may begin where the last one ended, the best one may be the result, and one that
     ran out of iterations may be given more.
     """
-    best = int(np.argmax([run.lower_bound for run in runs]))
-    needed = {best, len(runs) - 1}
-    return [
-        run if i in needed or not run.converged else replace(run, Z=np.empty((0, run.n_factors)))
-        for i, run in enumerate(runs)
-    ]
+    best = max(runs, key=lambda name: runs[name].lower_bound)
+    needed = {best, list(runs)[-1]}
+    return {
+        name: run
+        if name in needed or not run.converged
+        else replace(run, Z=np.empty((0, run.n_factors)))
+        for name, run in runs.items()
+    }
 
 
 def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What is in a file, its runs unfolded."""
     try:
         content = codec.read(path, "checkpoint")
-        content["runs"] = [_unfolded(run) for run in content["runs"]]
+        content["runs"] = {name: _unfolded(run) for name, run in content["runs"].items()}
         content["current"] = content["current"] and _unfolded(content["current"])
-        return {name: content[name] for name in ("key", "prepared", "after", "runs", "current")}
+        names = ("key", "prepared", "after", "runs", "name", "current")
+        return {name: content[name] for name in names}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileError):
             raise

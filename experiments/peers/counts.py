@@ -18,8 +18,8 @@ from scipy.special import expit
 from sklearn.metrics import log_loss, mean_poisson_deviance
 
 from experiments.baselines.mofa import factors_and_weights, train
-from experiments.costs.peers import on_one_thread
 from experiments.experiment import Mark, Measurement, Row
+from experiments.peers import on_one_thread
 from experiments.simulated.planted import Planted
 from experiments.tasks import Array
 from kofa import Binary, Count, FactorModel
@@ -150,7 +150,6 @@ def cpu_time() -> Row:
     return Row(what, ratio, Mark(low=10), text)
 
 
-GROUP = "peers"
 MEASUREMENTS: dict[str, Measurement] = {
     "mofa-mixed": cpu_time,
     "mofa-count": partial(deviance, "count", True),
