@@ -15,7 +15,7 @@ from experiments.baselines import svm
 from experiments.data import load, stored
 from experiments.experiment import Benchmark, Mark, signed_range, spread
 from experiments.models.classes import auc
-from experiments.protocol import Split, fold_settings, splits
+from experiments.protocol import Split, fold_settings, splits, table
 from experiments.simulated.calibration import calibration_error
 from experiments.tasks import Array, Result, Results, Task, by_method
 from kofa import RBF, Binary, Categorical, FactorModel, KernelFactorClassifier, Real
@@ -105,6 +105,11 @@ def label_loss(Y: NDArray[np.int64], proba: Array) -> float:
     return float(-np.log(right).mean())
 
 
+def grids_of(method: str) -> dict[str, Any]:
+    """What a method is tuned on, for its settings."""
+    return {"grids": table()["svm"]} if method == "SVM" else {}
+
+
 def tasks(name: str, *methods: str) -> list[Task]:
     """Each method on each fold of a set."""
     protocol = "labels" if name in LABELLED else "classes"
@@ -112,7 +117,7 @@ def tasks(name: str, *methods: str) -> list[Task]:
     return [
         Task(
             "classes", name, method, fold, partial(score, name, fold, method),
-            {**folds, "method": method, "rows": FIRST_ROWS.get(name, 0)},
+            {**folds, "method": method, "rows": FIRST_ROWS.get(name, 0), **grids_of(method)},
         )
         for method in methods
         for fold in range(folds["folds"])

@@ -238,28 +238,7 @@ def _table2_notes(options: Options) -> list[str]:
 
 # ---------------------------------------------------------------- rows: one kernel, and the bank
 
-R2_MARKS = {
-    ("enb", "rbf"): 0.98,
-    ("jura", "rbf"): 0.65,
-    ("oes97", "rbf"): 0.69,
-    ("atp7d", "rbf"): 0.62,
-    ("edm", "rbf"): 0.40,
-    ("slump", "rbf"): 0.51,
-    ("enb", "laplacian"): 0.99,
-    ("edm", "laplacian"): 0.45,
-    ("wq", "laplacian"): 0.155,
-}
-BANK_MARKS = {
-    "atp1d": 0.815,
-    "atp7d": 0.68,
-    "oes97": 0.71,
-    "oes10": 0.80,
-    "edm": 0.45,
-    "jura": 0.66,
-    "wq": 0.155,
-    "enb": 0.989,
-    "slump": 0.53,
-}
+MARKS: dict[str, dict[str, float]] = table()["marks"]  # by kernel and set
 PROCESS = "Gaussian process"
 
 
@@ -357,8 +336,12 @@ def paired(results: Results, options: Options) -> str:
 
 EXPERIMENTS: dict[str, Experiment | Benchmark] = {
     "table2": Experiment(table2_tasks, show_table2),
-    **{f"r2-{n}-{kernel}": r2_row(n, kernel, mark) for (n, kernel), mark in R2_MARKS.items()},
-    **{key: row for n, mark in BANK_MARKS.items() for key, row in bank_rows(n, mark).items()},
+    **{
+        f"r2-{name}-{kernel}": r2_row(name, kernel, mark)
+        for kernel in ("rbf", "laplacian")
+        for name, mark in MARKS[kernel].items()
+    },
+    **{key: row for n, mark in MARKS["bank"].items() for key, row in bank_rows(n, mark).items()},
     "defaults-regression": Benchmark(
         f"R² of KernelFactorRegressor() − tuned KernelRidge, {len(SETS)} sets, 10 folds",
         Mark(low=-0.01),
