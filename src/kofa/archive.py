@@ -71,7 +71,6 @@ _KINDS = {
     "model": "a fitted model: read it with kofa.load",
     "checkpoint": "the checkpoint of a fit: continue it with "
     "FactorModel(..., checkpoint=path).fit(data, resume=True)",
-    "result": "the result of one step of an experiment: kofa paper reads it",
 }
 
 StrPath = str | os.PathLike[str]
