@@ -12,13 +12,11 @@ import pytest
 import kofa
 
 ORDER = [
-    "errors", "checks", "replacing", "datasets", "members", "archive", "dtypes", "linalg",
-    "tables", "scaling", "graphs", "kernels", "landmarks", "likelihoods", "views", "observations",
-    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "start",
-    "regression", "inference",
-    "engine", "learning", "selection", "published", "study", "lessons", "vectors", "encoding",
-    "uncertainty", "prediction", "inspection", "schema", "soundness", "codec", "checkpoint",
-    "omics", "model", "estimators", "files", "paper", "cli",
+    "errors", "checks", "linalg", "tables", "scaling", "graphs", "kernels", "landmarks",
+    "likelihoods", "views", "observations", "posterior", "updates", "rotation", "refinement",
+    "calibration", "bound", "start", "regression", "inference", "engine", "learning", "selection",
+    "published", "study", "lessons", "vectors", "encoding", "uncertainty", "prediction",
+    "inspection", "storage", "datasets", "omics", "model", "estimators", "files", "paper", "cli",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

@@ -14,10 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from kofa import codec, inference, inspection, omics
-from kofa.archive import naming
+from kofa import inference, inspection, omics
 from kofa.calibration import Calibration, calibrate
-from kofa.checkpoint import Checkpoint, check_holds, fingerprint
 from kofa.checks import check_path, flag, is_among, is_number, is_whole, nearest, shown, with_hints
 from kofa.encoding import (
     FittedView,
@@ -39,6 +37,9 @@ from kofa.prediction import Prediction
 from kofa.published import ROUNDS
 from kofa.regression import ReadOut
 from kofa.start import Role, energy
+from kofa.storage import codec
+from kofa.storage.archive import naming
+from kofa.storage.checkpoint import Checkpoint, check_holds, fingerprint
 from kofa.study import Study, rows_seen, warn_of_slips
 from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored, scored
 from kofa.views import View, check_outputs, check_views

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kofa import archive
 from kofa.cli import Stopped, UsageError
 from kofa.cli.display import Screen, counted, table
 from kofa.cli.guess import as_toml, guess_folder
@@ -38,6 +37,7 @@ from kofa.files import (
 )
 from kofa.model import FactorModel
 from kofa.model import load as load_model
+from kofa.storage import archive
 
 
 @contextmanager

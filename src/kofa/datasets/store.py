@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kofa.datasets.formats import Arrays, parse
 from kofa.datasets.table import Entry
 from kofa.errors import FileError
-from kofa.replacing import replacing
+from kofa.storage.atomic import replacing
 
 
 def cache_folder() -> Path:

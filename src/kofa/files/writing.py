@@ -15,7 +15,7 @@ from typing import Any
 from kofa.checks import nearest
 from kofa.errors import FileError
 from kofa.files.options import visible
-from kofa.replacing import replacing
+from kofa.storage.atomic import replacing
 
 FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 _LONGEST_NAME = 80  # characters of a file's name without its ending

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kofa.replacing import replacing
+from kofa.storage.atomic import replacing
 
 # Okabe & Ito (2008): told apart with any kind of colour vision; black and yellow left out
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")

@@ -22,9 +22,10 @@ import scipy
 import sklearn
 from joblib import Parallel, delayed, parallel_config
 
-from kofa import __version__, archive
+from kofa import __version__
 from kofa.errors import FileError, warn
 from kofa.paper.data import paper
+from kofa.storage import archive
 
 FOLDS = int(paper()["protocol"]["folds"])
 Value = float | np.ndarray[Any, Any]

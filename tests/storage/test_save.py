@@ -26,7 +26,7 @@ import pytest
 from sklearn.utils.validation import check_is_fitted
 
 import kofa
-from kofa import archive
+from kofa.storage import archive
 
 RNG = np.random.default_rng(0)
 N = 60

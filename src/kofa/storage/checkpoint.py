@@ -18,10 +18,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from kofa import archive, codec
 from kofa.errors import FileError, warn
 from kofa.inference import Iteration, Journal, Run
-from kofa.replacing import lock_of, locked
+from kofa.storage import archive, codec
+from kofa.storage.atomic import lock_of, locked
 from kofa.study import Study
 
 _OR_ELSE = "fit without checkpoint"  # where one cannot hold the fit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa.schema import PARAMETERS, SCHEMA
+from kofa.storage.schema import PARAMETERS, SCHEMA
 
 
 @pytest.mark.parametrize("cls", SCHEMA, ids=lambda cls: cls.__name__)

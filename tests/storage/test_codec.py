@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kofa
-from kofa import codec
 from kofa.inference import Iteration, Settings
 from kofa.linalg import Groups
 from kofa.posterior import Gamma, Known
 from kofa.scaling import Scaling
 from kofa.start import Role
+from kofa.storage import codec
 
 
 def through_json(value):

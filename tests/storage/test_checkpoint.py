@@ -17,10 +17,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import kofa
-from kofa import archive, codec
-from kofa.checkpoint import Checkpoint, fingerprint
 from kofa.errors import DeclarationError, FileError
 from kofa.kernels import Custom
+from kofa.storage import archive, codec
+from kofa.storage.checkpoint import Checkpoint, fingerprint
 
 rng = np.random.default_rng(0)
 Z = rng.normal(size=(80, 3))
@@ -383,7 +383,7 @@ def test_names_and_labels_of_other_types_are_refused_before_the_fit(tmp_path):
 
 def test_more_names_than_a_file_can_hold_are_refused_before_the_fit(tmp_path, monkeypatch):
     pd = pytest.importorskip("pandas")
-    monkeypatch.setattr("kofa.archive._ROOM", 100_000)
+    monkeypatch.setattr("kofa.storage.archive._ROOM", 100_000)
     frame = pd.DataFrame(rng.normal(size=(4, 2000))).rename(columns="gene{}".format)
     model = kofa.FactorModel(checkpoint=tmp_path / "c", callback=never)
     with pytest.raises(FileError, match=r"more names and settings .*; shorten the column names"):
@@ -425,7 +425,7 @@ def test_a_full_disk_is_warned_of_once_and_tried_again(tmp_path, monkeypatch):
         write(*args, **options)
 
     monkeypatch.setattr(np.lib.format, "write_array", full)
-    monkeypatch.setattr("kofa.checkpoint._RETRY", 0.0)
+    monkeypatch.setattr("kofa.storage.checkpoint._RETRY", 0.0)
     model, data = model_of("two tables", checkpoint=tmp_path / "c", checkpoint_every=0.0)
     with pytest.warns(UserWarning, match=r"no space left on device\. The fit goes on") as seen:
         model.fit(data)

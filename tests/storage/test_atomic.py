@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kofa import replacing as module
-from kofa.replacing import clear, lock_of, locked, replacing
+from kofa.storage import atomic as module
+from kofa.storage.atomic import clear, lock_of, locked, replacing
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def names(path):
 def dies(code, path):
     """Run code in a process that ends in the middle of it, as by kill -9."""
     code = f"from pathlib import Path\npath = Path({str(path)!r})\n{code}"
-    head = "import os\nfrom kofa.replacing import locked, lock_of, replacing\n"
+    head = "import os\nfrom kofa.storage.atomic import locked, lock_of, replacing\n"
     assert subprocess.run([sys.executable, "-c", head + code], check=False).returncode == 7
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa.soundness import check_model
+from kofa.storage.validation import check_model
 
 
 @cache

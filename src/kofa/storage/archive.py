@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kofa.errors import DeclarationError, FileError
-from kofa.members import (
+from kofa.storage.atomic import replacing
+from kofa.storage.members import (
     LOCAL,
     LOCAL_MARK,
     DamageError,
@@ -34,7 +35,6 @@ from kofa.members import (
     directory,
     require,
 )
-from kofa.replacing import replacing
 
 FORMAT = "kofa"
 VERSION = 1  # of the format; a file of a higher one is refused

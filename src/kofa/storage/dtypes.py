@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.members import DamageError, require, shown
+from kofa.storage.members import DamageError, require, shown
 
 _NUMPY = re.compile(r"\|[bOiu]1?|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8(\[\w{1,2}\])?")
 _PANDAS = {

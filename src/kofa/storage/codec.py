@@ -19,14 +19,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kofa import archive, dtypes
 from kofa.encoding import FittedView
 from kofa.errors import FileError
 from kofa.kernels import Mixture, as_kernels
 from kofa.linalg import Array
-from kofa.members import DamageError, require, shown
-from kofa.schema import KERNELS, LIKELIHOODS, PARAMETERS, SCHEMA, is_name, list_of, reals, text
-from kofa.soundness import check_model, check_readouts, most_room
+from kofa.storage import archive, dtypes
+from kofa.storage.members import DamageError, require, shown
+from kofa.storage.schema import (
+    KERNELS,
+    LIKELIHOODS,
+    PARAMETERS,
+    SCHEMA,
+    is_name,
+    list_of,
+    reals,
+    text,
+)
+from kofa.storage.validation import check_model, check_readouts, most_room
 from kofa.views import View
 
 _CLASSES = {each.__name__: each for each in SCHEMA}

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa import archive
+from kofa.storage import archive
 
 ARRAYS = {
     "numbers": np.arange(12.0).reshape(3, 4),

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from kofa.dtypes import with_pandas
 from kofa.encoding import FittedView
 from kofa.errors import DeclarationError
 from kofa.graphs import Graph
@@ -29,11 +28,12 @@ from kofa.kernels import (
 )
 from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, Multinomial, Poisson
 from kofa.linalg import Array
-from kofa.members import DamageError, require, shown
 from kofa.posterior import Gamma, Known, State, ViewPosterior, Weights
 from kofa.regression import ReadOut
 from kofa.scaling import Scaling
-from kofa.schema import KERNELS, an, dict_of, tuple_of
+from kofa.storage.dtypes import with_pandas
+from kofa.storage.members import DamageError, require, shown
+from kofa.storage.schema import KERNELS, an, dict_of, tuple_of
 from kofa.vectors import Vectors
 
 _LARGEST_PRECISION = 1e14
