@@ -37,9 +37,9 @@ from kofa.prediction import Prediction
 from kofa.published import ROUNDS
 from kofa.regression import ReadOut
 from kofa.start import Role, energy
-from kofa.storage import codec
-from kofa.storage.archive import naming
-from kofa.storage.checkpoint import Checkpoint, check_holds, fingerprint
+from kofa.storage import model_file
+from kofa.storage.archive import naming_file
+from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit
 from kofa.study import Study, rows_seen, warn_of_slips
 from kofa.tables import Samples, align, decoded, labelled, named, read_data, restored, scored
 from kofa.views import View, check_outputs, check_views
@@ -236,10 +236,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             if flag("resume", resume):
                 raise DeclarationError("Expected checkpoint to name the file to resume from.")
             return Journal()
-        check_holds(study)
+        check_can_be_kept(study)
         decisive = ("views", "outputs", "n_factors", "n_init", "tol")
         settings = [getattr(self, option) for option in decisive]
-        key = fingerprint(settings, rng.bit_generator.state, dict(study.tables))
+        key = key_of_fit(settings, rng.bit_generator.state, dict(study.tables))
         return Checkpoint(self.checkpoint, float(self.checkpoint_every), key, resume)
 
     def _remember(
@@ -611,21 +611,21 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_path(path)
-        codec.check_kernels(self.kernels_)
+        model_file.check_kernels(self.kernels_)
         held = {
             "parameters": self._saved_parameters(),
             "views": self.views_,
             "posterior": self.posterior_,
             "readouts": self.readouts_,
             "converged": bool(self.converged_),
-            "path": codec.path_of(self.lower_bounds_, self.lower_bound_terms_),
+            "path": model_file.bounds_as_table(self.lower_bounds_, self.lower_bound_terms_),
         }
         about = {
             "views": {name: f"{view!r:.2000}" for name, view in (self.views or {}).items()},
             "outputs": [name for name, view in self.views_.items() if view.role.output],
             "n_factors": self.n_factors_,
         }
-        codec.write(path, "model", held, about, check=_from_parts)
+        model_file.write_object(path, "model", held, about, check=_from_parts)
 
     def _saved_parameters(self) -> dict[str, Any]:
         saved: dict[str, Any] = self.get_params(deep=False)
@@ -729,14 +729,14 @@ def load(path: str | PathLike[str]) -> FactorModel:
     FactorModel(random_state=7)
     """
     check_path(path)
-    held = codec.read(path, "model")
-    with naming(path):
+    held = model_file.read_object(path, "model")
+    with naming_file(path):
         return _from_parts(held)
 
 
 def _from_parts(held: Any) -> FactorModel:
     """A model from what `FactorModel.save` holds of it."""
-    parameters, fitted, found = codec.parts_of_model(held)
+    parameters, fitted, found = model_file.parts_of_model(held)
     model = FactorModel(**parameters)
     model._declared(fitted)
     model._remember(fitted, **found)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kofa.datasets.formats import Arrays, parse
 from kofa.datasets.table import Entry
 from kofa.errors import FileError
-from kofa.storage.atomic import replacing
+from kofa.storage.atomic import atomic_write
 
 
 def cache_folder() -> Path:
@@ -80,7 +80,7 @@ def read(path: Path) -> Arrays:
 def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write an npz file that appears under its name when all of it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part, part.open("wb") as file:
+    with atomic_write(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **dict(arrays))  # type: ignore[arg-type]
 
 

@@ -25,7 +25,7 @@ from joblib import Parallel, delayed, parallel_config
 from kofa import __version__
 from kofa.errors import FileError, warn
 from kofa.paper.data import paper
-from kofa.storage import archive
+from kofa.storage.archive import read_archive, write_archive
 
 FOLDS = int(paper()["protocol"]["folds"])
 Value = float | np.ndarray[Any, Any]
@@ -135,7 +135,7 @@ class Store:
         if not path.exists():
             return None
         try:
-            manifest, arrays = archive.read(path, "result")
+            manifest, arrays = read_archive(path, "result")
             self.origins[task] = Origin(*manifest["origin"])
         except (FileError, KeyError):
             return None
@@ -153,7 +153,7 @@ class Store:
             "numbers": numbers,
         }
         self.folder.mkdir(parents=True, exist_ok=True)
-        archive.write(self.folder / task.file, manifest, arrays)
+        write_archive(self.folder / task.file, manifest, arrays)
 
 
 def run(

@@ -1,295 +1,199 @@
 """Which objects a file may hold, and what each of their fields may be.
 
-It is stated here and not taken from the annotations of the classes. Those are for readers and for
-the type checker; what a program finds in them differs between versions of Python and NumPy.
+Writing, reading and checking follow from this list. It is not taken from the annotations of the
+classes: what a program finds in those differs between versions of Python and NumPy.
+
+The letters of shapes: K factors; C columns of the data; D columns of the Gaussian layer, which are
+those of the data, landmarks or classes; G groups of columns that are observed in the same rows, L
+directions of each; P kernels of a view, E factors that it gives energy to; S candidates for
+relevance vectors; R rows of a graph, V its directions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 
+from kofa import kernels, likelihoods, views
 from kofa.encoding import FittedView
 from kofa.graphs import Graph
-from kofa.inference import Iteration, Run, Settings
-from kofa.kernels import (
-    RBF,
-    Diffusion,
-    Kernel,
-    KernelMap,
-    Laplacian,
-    Linear,
-    Mixture,
-    Polynomial,
-    Precomputed,
-)
 from kofa.landmarks import Choice
-from kofa.likelihoods import Bernoulli, Gaussian, Likelihood, LogNormal, Multinomial, Poisson
 from kofa.linalg import Groups
 from kofa.posterior import Gamma, Known, ViewPosterior, Weights
 from kofa.regression import ReadOut
 from kofa.scaling import Scaling, Unit
 from kofa.start import Role
+from kofa.storage import fields as f
+from kofa.storage.damage import require
+from kofa.storage.fields import Field, Fields, Sizes, maybe, number, reals, since_0_2, truth, whole
 from kofa.vectors import Vectors
-from kofa.views import Binary, Categorical, Count, Noise, Positive, Real
 
-KERNELS = (RBF, Linear, Polynomial, Laplacian, Diffusion, Precomputed, Mixture)
-LIKELIHOODS = (Gaussian, LogNormal, Bernoulli, Multinomial, Poisson)
-
-_MOST_LEVELS = 64  # of names that are tuples; pandas makes an index of each
-
-Check = Callable[[Any], bool]
-Fields = dict[str, Check]
-
-# ---------------------------------------------------------------- what a value may be
+KERNELS = (
+    kernels.RBF, kernels.Linear, kernels.Polynomial, kernels.Laplacian, kernels.Diffusion,
+    kernels.Precomputed, kernels.Mixture,
+)  # fmt: skip
+LIKELIHOODS = (
+    likelihoods.Gaussian, likelihoods.LogNormal, likelihoods.Bernoulli, likelihoods.Multinomial,
+    likelihoods.Poisson,
+)  # fmt: skip
 
 
-def anything(value: Any) -> bool:  # noqa: ARG001
-    """For what is checked elsewhere, with the parts around it."""
-    return True
+def instance(*classes: type[Any]) -> Field:
+    """An object of one of these classes, with its own fields."""
+    return replace(f.of_type(*classes), check=lambda _, value, sizes: check_fields(value, sizes))
 
 
-def truth(value: Any) -> bool:
-    return isinstance(value, bool)
+def check_fields(value: Any, sizes: Sizes) -> None:
+    """Raise unless the fields of an object have the shapes and limits that are stated here."""
+    sizes = {"1": 1, **sizes}
+    for name, field in SCHEMA[type(value)].items():
+        field.check(name, getattr(value, name), sizes)
 
 
-def number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _check_graph(_: str, graph: Any, sizes: Sizes) -> None:
+    require(graph is not None, "its kernel is not resolved")
+    require(np.shape(graph.rows)[:1] > (0,), "its graph has no rows")
+    check_fields(graph, sizes)
 
 
-def whole(value: Any) -> bool:
-    """A whole number, however it was written."""
-    return number(value) and (isinstance(value, int) or value.is_integer())
+# ---------------------------------------------------------------- what several classes share
 
+STATE = f.tuple_of(f.of_type(ViewPosterior))  # one for each view, in their order
 
-def text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def is_name(value: Any) -> bool:
-    """Whether a value can be the name of a column or a label."""
-    if isinstance(value, tuple):
-        return len(value) <= _MOST_LEVELS and all(is_name(item) for item in value)
-    plain = value is None or isinstance(value, bool | int | float | str)
-    return plain or type(value).__name__ == "Timestamp"
-
-
-def reals(value: Any) -> bool:
-    """An array of numbers, or one number that stands for such an array."""
-    return isinstance(value, np.ndarray | np.float64) and value.dtype == np.float64
-
-
-def places(value: Any) -> bool:
-    """An array of indices."""
-    return isinstance(value, np.ndarray) and value.dtype == np.intp
-
-
-def kind(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Likelihood)
-
-
-def one_of(*choices: Any) -> Check:
-    return lambda value: any(type(value) is type(choice) and value == choice for choice in choices)
-
-
-def an(*classes: type[Any]) -> Check:
-    return lambda value: isinstance(value, classes)
-
-
-def either(*checks: Check) -> Check:
-    return lambda value: any(check(value) for check in checks)
-
-
-def maybe(check: Check) -> Check:
-    return lambda value: value is None or check(value)
-
-
-def tuple_of(check: Check) -> Check:
-    return lambda value: isinstance(value, tuple) and all(map(check, value))
-
-
-def list_of(check: Check) -> Check:
-    """A list or a tuple."""
-    return lambda value: isinstance(value, list | tuple) and all(map(check, value))
-
-
-def dict_of(check: Check) -> Check:
-    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
-
-
-# ---------------------------------------------------------------- the classes
-
-_width = either(number, one_of("auto", "median"))
-_names = maybe(tuple_of(is_name))
-_precision = an(Gamma, Known)
+_kernel, _scaling = instance(*KERNELS), instance(Scaling)
+_width = f.resolved(f.limited("its kernel has no positive width", above=0.0), "auto", "median")
 _weighted: Fields = {
-    "relevance": maybe(either(one_of("learn", "auto"), tuple_of(number))),
-    "groups": _names,
-    "sparsity": maybe(number),
-    "objective": one_of("evidence", "reconstruction"),
+    "relevance": since_0_2(maybe(f.resolved(f.tuple_of(number), "learn", "auto")), None),
+    "groups": since_0_2(maybe(f.tuple_of(f.name)), None),
+    "sparsity": since_0_2(maybe(number), None),
+    "objective": since_0_2(f.one_of("evidence", "reconstruction"), "evidence"),
 }
-_gaussian: Fields = {"scaling": an(Scaling)}
-_view: Fields = {
-    "kernel": anything,
-    "sparse": either(truth, one_of("ard")),
+_declared: Fields = {
+    "kernel": f.anything,
+    "sparse": f.either(truth, f.one_of("ard")),
     "scale": truth,
-    "landmarks": either(whole, one_of("auto", "all")),
-    "landmarks_by": one_of(*get_args(Choice)),
+    "landmarks": f.either(whole, f.one_of("auto", "all")),
+    "landmarks_by": f.one_of(*get_args(Choice)),
     "max_landmarks": maybe(whole),
     "share": maybe(number),
 }
-_noisy: Fields = {**_view, "noise": one_of(*get_args(Noise))}
+_noisy: Fields = {**_declared, "noise": f.one_of(*get_args(views.Noise))}
+_calibration: Fields = {
+    "sharpness": f.limited("its sharpness is negative", least=0.0),
+    "centre": since_0_2(maybe(reals("C")), None),
+}
+_amplitude = f.limited("its amplitude is negative", least=0.0)
+_variances = since_0_2(maybe(reals("D", least=0.0)), None)
+
+# ---------------------------------------------------------------- the classes
 
 SCHEMA: dict[type[Any], Fields] = {
-    RBF: {"width": _width, **_weighted},
-    Linear: _weighted,
-    Polynomial: {"degree": whole, "offset": number},
-    Laplacian: {"width": _width, **_weighted},
-    Diffusion: {
+    kernels.RBF: {"width": _width, **_weighted},
+    kernels.Linear: _weighted,
+    kernels.Polynomial: {"degree": whole, "offset": number},
+    kernels.Laplacian: {"width": _width, **_weighted},
+    kernels.Diffusion: {
         "neighbours": whole,
-        "time": either(number, one_of("auto")),
-        "graph": maybe(an(Graph)),
+        "time": f.resolved(number, "auto"),
+        "graph": replace(maybe(instance(Graph)), check=_check_graph),
     },
-    Graph: {"rows": reals, "scale": reals, "directions": reals, "rates": reals},
-    Precomputed: {},
-    Mixture: {
-        "kernels": tuple_of(an(Kernel)),
-        "weights": either(one_of("learn"), tuple_of(number)),
+    Graph: {
+        "rows": reals("RC"), "scale": reals("R", above=0.0),
+        "directions": reals("RV"), "rates": reals("V", least=0.0),
     },
-    Gaussian: _gaussian,
-    LogNormal: _gaussian,
-    Bernoulli: {"n_columns": whole},
-    Multinomial: {"n_classes": whole},
-    Poisson: {"rate": reals, "most": reals},
-    KernelMap: {
-        "view": text,
-        "kernel": an(Kernel),
-        "scaling": an(Scaling),
-        "V": reals,
-        "column_mean": reals,
-        "scale": number,
-        "mean_self": number,
-        "by_row": truth,
+    kernels.Precomputed: {},
+    kernels.Mixture: {
+        "kernels": f.tuple_of(_kernel), "weights": f.resolved(f.tuple_of(number), "learn"),
+    },
+    kernels.KernelMap: {
+        "view": f.text, "kernel": _kernel, "scaling": _scaling,
+        "V": reals(),  # its shape depends on the kernel: see `validation`
+        "column_mean": reals("D"), "scale": f.limited("its scale is not positive", above=0.0),
+        "mean_self": number, "by_row": truth,
     },
     Scaling: {
-        "centre": reals,
-        "spread": reals,
-        "unit": one_of(*get_args(Unit)),
-        "typical": maybe(reals),
+        "centre": reals("C"), "spread": reals("C", above=0.0, infinite=True),
+        "unit": f.one_of(*get_args(Unit)), "typical": maybe(reals("C")),
     },
-    Real: _noisy,
-    Positive: _noisy,
-    Binary: _view,
-    Categorical: {},
-    Count: _view,
+    likelihoods.Gaussian: {"scaling": _scaling},
+    likelihoods.LogNormal: {"scaling": _scaling},
+    likelihoods.Bernoulli: {"n_columns": f.size("C")},
+    likelihoods.Multinomial: {"n_classes": f.size("D")},
+    likelihoods.Poisson: {"rate": reals("C", above=0.0), "most": reals("C", above=0.0)},
+    views.Real: _noisy,
+    views.Positive: _noisy,
+    views.Binary: _declared,
+    views.Categorical: {},
+    views.Count: _declared,
     FittedView: {
-        "role": an(Role),
-        "declared": text,
-        "kind": kind,
-        "encoder": an(Likelihood, KernelMap),
-        "source": text,
-        "inputs": _names,
-        "n_inputs": whole,
-        "outputs": _names,
-        "classes": anything,
-        "dtype": anything,
-        "sharpness": number,
-        "centre": maybe(reals),
-        "landmarks": places,
-        "vectors": maybe(an(Vectors)),
-        "energy": reals,
-        "amplitude": number,
-        "holes_in_fit": reals,
+        "role": instance(Role),
+        "declared": f.text,
+        "kind": Field(lambda value: isinstance(value, type) and value in LIKELIHOODS),
+        "encoder": instance(*LIKELIHOODS, kernels.KernelMap),
+        "source": f.text,
+        "inputs": f.names("C"), "n_inputs": whole, "outputs": f.names("D"),
+        "classes": f.anything, "dtype": f.anything,  # of labels: see `validation`
+        **_calibration,
+        "landmarks": f.indices(),
+        "vectors": maybe(instance(Vectors)),
+        "energy": reals("PE", least=0.0),
+        "amplitude": since_0_2(_amplitude, 0.0),
+        "holes_in_fit": since_0_2(reals("D", "1", least=0.0), np.zeros(1)),
     },
     Role: {
-        "name": text,
-        "kernelized": truth,
-        "output": truth,
-        "sparse": truth,
-        "noise_per_column": truth,
-        "exact": truth,
-        "weight": number,
-        "grams": list_of(reals),
+        "name": f.text, "kernelized": truth, "output": truth, "sparse": truth,
+        "noise_per_column": truth, "exact": since_0_2(truth, False), "weight": number,
+        "grams": f.list_of(reals()),
     },
     Vectors: {
-        "samples": anything,
-        "rows": places,
-        "relevance": reals,
-        "order": places,
-        "silent": truth,
+        "samples": f.labels("S"), "rows": f.indices("S"), "relevance": f.labels("S", reals()),
+        "order": f.indices("S"), "silent": truth,
     },
-    Groups: {"label": places, "size": whole},
-    Gamma: {"shape": reals, "rate": reals},
-    Known: {"mean": reals},
     Weights: {
-        "mean": reals,
-        "basis": reals,
-        "scales": reals,
-        "columns": an(Groups),
-        "y_mean": reals,
-        "z_mean": reals,
-        "bias_variance": reals,
+        "mean": reals("DK"), "basis": reals("GKL"), "scales": reals("DL", least=0.0),
+        "columns": instance(Groups), "y_mean": reals("D"), "z_mean": reals("GK"),
+        "bias_variance": reals("D", least=0.0),
     },
+    Groups: {
+        "label": f.indices("D", below="G", problem="a column is in no group"), "size": f.size("G"),
+    },
+    Gamma: {"shape": reals(), "rate": reals()},
+    Known: {"mean": reals()},
     ViewPosterior: {
-        "weights": an(Weights),
-        "alpha": _precision,
-        "gamma": maybe(an(Gamma)),
-        "tau": _precision,
-        "alpha_prior": _precision,
-        "gamma_prior": an(Gamma),
-        "tau_prior": _precision,
-        "energy": maybe(reals),
-        "rho": number,
-        "blurred": maybe(reals),
-        "overdispersion": maybe(reals),
+        "weights": instance(Weights),
+        "alpha": f.precision("K"), "gamma": maybe(f.precision("D", classes=(Gamma,))),
+        "tau": f.precision("D", "1"), "alpha_prior": f.precision("K"),
+        "gamma_prior": f.precision("", "1", "D", classes=(Gamma,)),
+        "tau_prior": f.precision("D", "1"),
+        "energy": maybe(reals("K", least=0.0)),
+        "rho": f.limited("its curvature is not a share", above=0.0, most=1.0),
+        "blurred": _variances, "overdispersion": _variances,
     },
-    Iteration: {
-        "n_iter": whole,
-        "lower_bound": number,
-        "terms": dict_of(number),
-        "n_factors": whole,
-        "pruned": truth,
-        "start": whole,
-    },
-    Run: {
-        "state": tuple_of(an(ViewPosterior)),
-        "Z": reals,
-        "history": tuple_of(an(Iteration)),
-        "watched": number,
-        "quiet": whole,
-        "turn": number,
-        "converged": truth,
-        "stopped": truth,
-        "ended": truth,
-        "hit_ceiling": truth,
-    },
-    Settings: {
-        "n_factors": whole,
-        "max_iter": whole,
-        "tol": number,
-        "rotate": truth,
-        "free": truth,
-    },
-    ReadOut: {
-        "views": tuple_of(text),
-        "state": tuple_of(an(ViewPosterior)),
-        "sharpness": number,
-        "centre": maybe(reals),
-    },
-}
+    ReadOut: {"views": f.tuple_of(f.text), "state": STATE, **_calibration},
+}  # fmt: skip
+
+# ---------------------------------------------------------------- a model as a whole
 
 PARAMETERS: Fields = {  # of FactorModel
-    "views": maybe(dict_of(anything)),
+    "views": maybe(f.dict_of(f.of_type(views.View))),
     "n_factors": maybe(whole),
-    "outputs": maybe(list_of(text)),
+    "outputs": maybe(f.list_of(f.text)),
     "n_init": whole,
     "max_iter": whole,
     "tol": maybe(number),
-    "random_state": either(one_of(None), lambda value: type(value) is int),
-    "callback": one_of(None),
-    "checkpoint": one_of(None),
+    "random_state": maybe(Field(lambda value: type(value) is int)),
+    "callback": f.one_of(None),
+    "checkpoint": f.one_of(None),
     "checkpoint_every": number,
     "progress": truth,
+}
+MODEL: Fields = {
+    "parameters": f.of_type(dict),
+    "views": f.dict_of(f.of_type(FittedView)),
+    "posterior": STATE,
+    "readouts": since_0_2(f.dict_of(f.of_type(ReadOut)), {}),
+    "converged": truth,
+    "path": f.of_type(dict),
 }

@@ -1,0 +1,157 @@
+"""Fitted models in files; and any object that `codec` can convert, in a file of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from kofa.encoding import FittedView
+from kofa.errors import FileError
+from kofa.kernels import Mixture, as_kernels
+from kofa.linalg import Array
+from kofa.storage.archive import (
+    StrPath,
+    encode_manifest,
+    must_be_readable,
+    open_archive,
+    write_archive,
+)
+from kofa.storage.codec import OTHERWISE, from_json, to_json
+from kofa.storage.damage import quoted, require
+from kofa.storage.fields import REQUIRED, list_of, reals, text
+from kofa.storage.manifest import MemoryBudget
+from kofa.storage.npy import Arrays
+from kofa.storage.schema import KERNELS, MODEL, PARAMETERS
+from kofa.storage.validation import check_model, check_readouts
+
+# The parts of a model are checked when it is read. What is wrong with a checkpoint would not show
+# before the fit goes on, so that its file has a checksum and is read only as it was written.
+_WITH_CHECKSUM = {"checkpoint"}
+
+# ---------------------------------------------------------------- an object in a file
+
+
+def write_object(
+    path: StrPath,
+    contents: str,
+    value: Any,
+    about: Mapping[str, Any] | None = None,
+    check: Callable[[Any], Any] | None = None,
+    otherwise: str = OTHERWISE,
+) -> None:
+    """Write an object; `about` is for people who open the file, and is not read again.
+
+    `check` gets what the file will give back, and raises if it cannot be used. `otherwise` is what
+    the user can do if no file can hold the object.
+    """
+    write_archive(path, *_converted(path, contents, value, about, check, otherwise))
+
+
+def check_can_be_written(path: StrPath, contents: str, value: Any, otherwise: str) -> None:
+    """Raise if no file can hold an object."""
+    encode_manifest(path, *_converted(path, contents, value, None, None, otherwise))
+
+
+def _converted(
+    path: StrPath,
+    contents: str,
+    value: Any,
+    about: Mapping[str, Any] | None,
+    check: Callable[[Any], Any] | None,
+    otherwise: str,
+) -> tuple[dict[str, Any], Arrays, MemoryBudget]:
+    """Manifest and arrays, converted back once to see that they can be, and what memory is left."""
+    tree, arrays = to_json(value, otherwise)
+    manifest = {"contents": contents, "about": dict(about or {}), "tree": tree}
+    if contents in _WITH_CHECKSUM:
+        manifest["seal"] = _checksum(tree, arrays)
+    budget = MemoryBudget()
+    with must_be_readable(path, otherwise):
+        again = from_json(tree, arrays, budget)
+        if check is not None:
+            check(again)
+    return manifest, arrays, budget
+
+
+def read_object(path: StrPath, contents: str) -> Any:
+    """The object in a file of these contents."""
+    with open_archive(path, contents) as (manifest, arrays, budget):
+        tree = manifest.get("tree")
+        value = from_json(tree, arrays, budget)
+        require(len(arrays.in_memory) == len(arrays), "it has arrays that nothing refers to")
+        same = contents not in _WITH_CHECKSUM or manifest.get("seal") == _checksum(tree, arrays)
+        require(same, "it is not what was written")
+    return value
+
+
+def _checksum(tree: Any, arrays: Arrays) -> str:
+    """Differs wherever the contents do."""
+    digest = hashlib.blake2b(json.dumps(tree).encode())
+    for name, array in sorted(arrays.items()):
+        plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        digest.update(f"{name} {plain.dtype.str} {array.shape} ".encode())
+        digest.update(plain.reshape(-1).view(np.uint8).data if plain.size else b"")
+    return digest.hexdigest()
+
+
+# ---------------------------------------------------------------- a model
+
+
+def check_kernels(kernels: Mapping[str, Any], otherwise: str = OTHERWISE) -> None:
+    """Raise for a kernel that is a function: no file can hold it without holding code."""
+    for name, kernel in kernels.items():
+        for part in kernel.kernels if isinstance(kernel, Mixture) else (kernel,):
+            if type(part) not in KERNELS:
+                raise FileError(
+                    f"View {name!r}: a kernel of your own ({part!r:.80}) is code, which a file "
+                    f"never holds; {otherwise}, or fit with one of kofa's kernels or with "
+                    f"kernel='precomputed'."
+                )
+
+
+def parts_of_model(
+    held: Any,
+) -> tuple[dict[str, Any], dict[str, FittedView], dict[str, Any]]:
+    """Parameters, views and all that was found, checked one by one and all together."""
+    require(isinstance(held, dict), "parts of the model are missing")
+    held = {n: copy(p.default) for n, p in MODEL.items() if p.default is not REQUIRED} | held
+    require(set(held) == set(MODEL), "parts of the model are missing")
+    for name, part in MODEL.items():
+        require(part.accepts(held[name]), f"its {name} are missing or of no such kind")
+    _check_parameters(held["parameters"])
+    check_model(held["views"], held["posterior"])
+    check_readouts(held["views"], held["readouts"])
+    found = {name: held[name] for name in ("readouts", "converged")}
+    found |= {"state": held["posterior"], **_bounds(held["path"])}
+    return held["parameters"], held["views"], found
+
+
+def _check_parameters(given: dict[str, Any]) -> None:
+    """Raise unless the constructor of a model could have got them."""
+    for name, value in given.items():
+        require(name in PARAMETERS, f"there is no parameter {quoted(name)}")
+        require(PARAMETERS[name].accepts(value), f"the parameter {name} is of no such kind")
+    for name, view in (given.get("views") or {}).items():
+        kernels = {} if view.kernel is None else as_kernels(view.kernel, name)
+        require(all(type(k) in KERNELS for k in kernels.values()), "a kernel is none of kofa's")
+
+
+def bounds_as_table(bounds: Array, terms: Mapping[str, Array]) -> dict[str, Any]:
+    """A bound and its terms after each iteration, as a list of names and one table."""
+    return {"terms": list(terms), "values": np.column_stack([bounds, *terms.values()])}
+
+
+def _bounds(path: dict[str, Any]) -> dict[str, Any]:
+    """What `bounds_as_table` was given; no object for each iteration, of which there are many."""
+    require(set(path) == {"terms", "values"}, "it has no bound")
+    names, values = path["terms"], path["values"]
+    require(list_of(text).accepts(names) and reals().accepts(values), "its bound is none")
+    require(np.ndim(values) == 2 and len(values) > 0, "its bound has no values")
+    require(values.shape[1] == 1 + len(set(names)), "its bound has not one value for each term")
+    require(len(set(names)) == len(names), "a term of its bound occurs twice")
+    return {"bounds": values[:, 0], "terms": dict(zip(names, values[:, 1:].T, strict=True))}
