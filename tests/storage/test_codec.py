@@ -285,7 +285,7 @@ def test_dates_too_far_away_are_refused():
         (["x" * 2**17], "longer than kofa writes"),
         ({"dict": {"x" * 2**17: 1}}, "longer than kofa writes"),
         ([{"pandas": "Int8"}] * 10_000, "more objects"),
-        ([{"RBF": {}}] * 100_000, "more objects"),
+        ([{"Precomputed": {}}] * 100_000, "more objects"),
         ({"floats": "many"}, "more names and settings"),
     ],
     ids=["name", "key", "types", "kernels", "floats"],

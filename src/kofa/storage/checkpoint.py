@@ -60,9 +60,14 @@ class Checkpoint(Journal):
     def write(self) -> None:
         """Write all that is known to disk."""
         began = time.monotonic()
-        model_file.write_object(self.path, "checkpoint", self._content(), otherwise=_OTHERWISE)
+        self._write(self._content())
         now = time.monotonic()
         self.due = now + max(self.every, _PAUSE * (now - began))
+
+    def _write(self, content: Any, only_try: bool = False) -> None:
+        model_file.write_object(
+            self.path, "checkpoint", content, otherwise=_OTHERWISE, only_try=only_try
+        )
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -121,7 +126,7 @@ class Checkpoint(Journal):
         if self.prepared is None:
             found = prepare(), rng.bit_generator.state
             # What no file can hold is refused now, not at the end.
-            model_file.check_can_be_written(self.path, "checkpoint", found, _OTHERWISE)
+            self._write(found, only_try=True)
             self.prepared, self.after = found
             self._write_if_due()
         rng.bit_generator.state = self.after

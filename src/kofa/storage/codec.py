@@ -8,12 +8,11 @@ that is not listed there.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from kofa.storage.dtypes import (
     list_of_length,
     longest_word_type,
 )
-from kofa.storage.fields import REQUIRED, is_name
+from kofa.storage.fields import is_name, read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import Arrays
 from kofa.storage.schema import KERNELS, LIKELIHOODS, SCHEMA
@@ -243,7 +242,8 @@ class _Reader:
         self._cost += _COSTS.get(kind, 1)
         require(self._cost <= _HIGHEST_COST, "it has more objects than kofa writes")
         if kind in _CLASSES:
-            return _instance(_CLASSES[kind], self._dict(value))
+            cls = _CLASSES[kind]
+            return cls(**read_fields(kind, SCHEMA[cls], self._dict(value)))
         if kind not in self._readers:
             raise DamageError(f"its manifest has an unknown kind {quoted(kind)}")
         return self._readers[kind](value)
@@ -305,21 +305,3 @@ def _float(text: Any) -> float:
 def _type(name: Any) -> Any:
     require(isinstance(name, str) and name in _TYPES, f"its type {quoted(name)} is unknown")
     return _TYPES[name]
-
-
-def _instance(cls: Any, given: dict[str, Any]) -> Any:
-    """An object whose fields are of the types that the schema states."""
-    schema = SCHEMA[cls]
-    for name, value in given.items():
-        require(name in schema, f"a {cls.__name__} has no {quoted(name)}")
-        if schema[name].is_array and isinstance(value, float):
-            given[name] = value = np.float64(value)
-        fits = schema[name].accepts(value)
-        require(fits, f"the {name} of a {cls.__name__} is of no such kind")
-    for field in fields(cls):
-        if field.init and field.name not in given and schema[field.name].default is not REQUIRED:
-            given[field.name] = copy.copy(schema[field.name].default)
-        optional = field.default is not MISSING or field.default_factory is not MISSING
-        present = field.name in given or optional
-        require(present, f"a {cls.__name__} lacks its {field.name}")
-    return cls(**given)

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kofa.posterior import Gamma, Known
-from kofa.storage.damage import DamageError, require
+from kofa.storage.damage import DamageError, quoted, require
 from kofa.storage.dtypes import with_pandas
 
-REQUIRED = object()
+REQUIRED = object()  # the default of fields that all files have
 _MOST_LEVELS = 64  # of names that are tuples; pandas makes an index of each
 
 Sizes = dict[str, int]  # the number that a letter stands for
@@ -42,6 +43,19 @@ Fields = dict[str, Field]
 def since_0_2(field: Field, default: Any) -> Field:
     """A field that files of kofa 0.1 lack, and what it is in those."""
     return replace(field, default=default)
+
+
+def read_fields(title: str, schema: Fields, given: dict[str, Any]) -> dict[str, Any]:
+    """What was given for each field, which must be of its type, or the default of old files."""
+    for name, value in given.items():
+        require(name in schema, f"a {title} has no {quoted(name)}")
+        if schema[name].is_array and isinstance(value, float):
+            given[name] = value = np.float64(value)
+        require(schema[name].accepts(value), f"the {name} of a {title} is of no such kind")
+    for name, field in schema.items():
+        missing = name not in given and field.default is REQUIRED
+        require(not missing, f"a {title} lacks its {name}")
+    return {name: copy(field.default) for name, field in schema.items()} | given
 
 
 # ---------------------------------------------------------------- plain values
@@ -122,17 +136,15 @@ def resolved(field: Field, *words: str) -> Field:
     return Field(either(field, one_of(*words)).accepts, check)
 
 
-def tuple_of(field: Field) -> Field:
+def tuple_of(field: Field, also: type[Any] = tuple) -> Field:
+    """A tuple, or another sequence."""
+
     def check(name: str, values: Any, sizes: Sizes) -> None:
         for value in values:
             field.check(name, value, sizes)
 
-    return Field(lambda value: isinstance(value, tuple) and all(map(field.accepts, value)), check)
-
-
-def list_of(field: Field) -> Field:
-    """A list or a tuple."""
-    return Field(lambda value: isinstance(value, list | tuple) and all(map(field.accepts, value)))
+    kinds = (tuple, also)
+    return Field(lambda value: isinstance(value, kinds) and all(map(field.accepts, value)), check)
 
 
 def dict_of(field: Field) -> Field:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,11 @@ from kofa.storage.archive import (
     write_archive,
 )
 from kofa.storage.codec import OTHERWISE, from_json, to_json
-from kofa.storage.damage import quoted, require
-from kofa.storage.fields import REQUIRED, list_of, reals, text
+from kofa.storage.damage import require
+from kofa.storage.fields import read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import Arrays
-from kofa.storage.schema import KERNELS, MODEL, PARAMETERS
+from kofa.storage.schema import KERNELS, MODEL, PARAMETERS, PATH
 from kofa.storage.validation import check_model, check_readouts
 
 # The parts of a model are checked when it is read. What is wrong with a checkpoint would not show
@@ -41,41 +40,24 @@ def write_object(
     contents: str,
     value: Any,
     about: Mapping[str, Any] | None = None,
-    check: Callable[[Any], Any] | None = None,
+    check: Callable[[Any], Any] = lambda _: None,
     otherwise: str = OTHERWISE,
+    only_try: bool = False,
 ) -> None:
-    """Write an object; `about` is for people who open the file, and is not read again.
+    """Write an object, or with `only_try` raise if no file can hold it.
 
-    `check` gets what the file will give back, and raises if it cannot be used. `otherwise` is what
-    the user can do if no file can hold the object.
+    `about` is for people who open the file, and is not read again. `check` gets what the file will
+    give back, and raises if it cannot be used. `otherwise` is what the user can do then.
     """
-    write_archive(path, *_converted(path, contents, value, about, check, otherwise))
-
-
-def check_can_be_written(path: StrPath, contents: str, value: Any, otherwise: str) -> None:
-    """Raise if no file can hold an object."""
-    encode_manifest(path, *_converted(path, contents, value, None, None, otherwise))
-
-
-def _converted(
-    path: StrPath,
-    contents: str,
-    value: Any,
-    about: Mapping[str, Any] | None,
-    check: Callable[[Any], Any] | None,
-    otherwise: str,
-) -> tuple[dict[str, Any], Arrays, MemoryBudget]:
-    """Manifest and arrays, converted back once to see that they can be, and what memory is left."""
     tree, arrays = to_json(value, otherwise)
     manifest = {"contents": contents, "about": dict(about or {}), "tree": tree}
     if contents in _WITH_CHECKSUM:
         manifest["seal"] = _checksum(tree, arrays)
     budget = MemoryBudget()
     with must_be_readable(path, otherwise):
-        again = from_json(tree, arrays, budget)
-        if check is not None:
-            check(again)
-    return manifest, arrays, budget
+        check(from_json(tree, arrays, budget))
+    use = encode_manifest if only_try else write_archive
+    use(path, manifest, arrays, budget)
 
 
 def read_object(path: StrPath, contents: str) -> Any:
@@ -119,10 +101,7 @@ def parts_of_model(
 ) -> tuple[dict[str, Any], dict[str, FittedView], dict[str, Any]]:
     """Parameters, views and all that was found, checked one by one and all together."""
     require(isinstance(held, dict), "parts of the model are missing")
-    held = {n: copy(p.default) for n, p in MODEL.items() if p.default is not REQUIRED} | held
-    require(set(held) == set(MODEL), "parts of the model are missing")
-    for name, part in MODEL.items():
-        require(part.accepts(held[name]), f"its {name} are missing or of no such kind")
+    held = read_fields("model", MODEL, held)
     _check_parameters(held["parameters"])
     check_model(held["views"], held["posterior"])
     check_readouts(held["views"], held["readouts"])
@@ -133,9 +112,7 @@ def parts_of_model(
 
 def _check_parameters(given: dict[str, Any]) -> None:
     """Raise unless the constructor of a model could have got them."""
-    for name, value in given.items():
-        require(name in PARAMETERS, f"there is no parameter {quoted(name)}")
-        require(PARAMETERS[name].accepts(value), f"the parameter {name} is of no such kind")
+    read_fields("FactorModel", PARAMETERS, given)
     for name, view in (given.get("views") or {}).items():
         kernels = {} if view.kernel is None else as_kernels(view.kernel, name)
         require(all(type(k) in KERNELS for k in kernels.values()), "a kernel is none of kofa's")
@@ -148,9 +125,7 @@ def bounds_as_table(bounds: Array, terms: Mapping[str, Array]) -> dict[str, Any]
 
 def _bounds(path: dict[str, Any]) -> dict[str, Any]:
     """What `bounds_as_table` was given; no object for each iteration, of which there are many."""
-    require(set(path) == {"terms", "values"}, "it has no bound")
-    names, values = path["terms"], path["values"]
-    require(list_of(text).accepts(names) and reals().accepts(values), "its bound is none")
+    names, values = read_fields("bound", PATH, path).values()
     require(np.ndim(values) == 2 and len(values) > 0, "its bound has no values")
     require(values.shape[1] == 1 + len(set(names)), "its bound has not one value for each term")
     require(len(set(names)) == len(names), "a term of its bound occurs twice")

@@ -22,11 +22,12 @@ LONGEST_HEADER = 4096
 _MEMBER = re.compile(r"arrays/([A-Za-z0-9_]{1,80})\.npy")
 _MOST_ENTRIES = 2**40  # of an array, counting a dimension of zero as one
 _MOST_DIMENSIONS = 8
-_CHUNK = 2**20  # bytes that are read at a time
-_MAGIC = b"\x93NUMPY\x01\x00"
+_BEFORE = 10  # bytes of a header before those that its length counts
+# The one way in which kofa writes it: version 1.0, its length in two bytes, a dict of three keys.
 _HEADER = re.compile(
-    r"\{'descr': '([<|][a-zA-Z0-9\[\]]{2,16})', 'fortran_order': (True|False), "
-    r"'shape': \(((?:\d{1,19}, )*\d{1,19},?)?\), \} *\n"
+    rb"\x93NUMPY\x01\x00(..)\{'descr': '([<|][a-zA-Z0-9\[\]]{2,16})', "
+    rb"'fortran_order': (True|False), 'shape': \(((?:\d{1,19}, )*\d{1,19},?)?\), \} *\n",
+    re.DOTALL,
 )
 _DTYPE = re.compile(
     r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<U[1-9]\d{0,6}|<[mM]8\[(?:Y|M|W|D|h|m|s|ms|us|ns)\]"
@@ -89,56 +90,28 @@ def _array_name(member: Member) -> str:
 
 
 def _read_array(file: IO[bytes], member: Member) -> NDArray[Any]:
-    file.seek(data_start(file, member))
-    header = _read_header(file, member.size)
-    parsed = None if header is None else _parse_header(header[len(_MAGIC) + 2 :])
-    if header is None or parsed is None:
+    start = data_start(file, member)
+    file.seek(start)
+    header = _HEADER.match(file.read(min(member.size, LONGEST_HEADER)))
+    shape = _shape(header[4]) if header else ()
+    known = header and _DTYPE.fullmatch(header[2].decode()) and len(shape) <= _MOST_DIMENSIONS
+    if not (header and known and int.from_bytes(header[1], "little") == header.end() - _BEFORE):
         raise DamageError(f"{member.title} is not an array of numbers or words")
-    dtype, fortran, shape = parsed
-    there = member.size - len(header)
+    dtype, n_bytes = np.dtype(header[2].decode()), member.size - header.end()
     fits = math.prod(max(1, n) for n in shape) <= _MOST_ENTRIES
-    fits = fits and math.prod(shape) * dtype.itemsize == there
-    require(fits, f"{member.title} declares shape {shape} but has {there} bytes")
-    array = np.empty(shape, dtype, order="F" if fortran else "C")
-    flat = array.reshape(-1, order="A")
-    data = flat.view(np.uint8).data if there else memoryview(b"")
-    n_read = _fill(file, data)
-    check_sum(member, len(header) + n_read, zlib.crc32(data, zlib.crc32(header)))
+    fits = fits and math.prod(shape) * dtype.itemsize == n_bytes
+    require(fits, f"{member.title} declares shape {shape} but has {n_bytes} bytes")
+    file.seek(start + header.end())
+    flat = np.fromfile(file, dtype, math.prod(shape))
+    data = flat.view(np.uint8).data if flat.size else b""
+    check_sum(member, header.end() + len(data), zlib.crc32(data, zlib.crc32(header[0])))
     require(_has_valid_entries(flat), f"{member.title} has entries that mean nothing")
+    array = flat.reshape(shape, order="F" if header[3] == b"True" else "C")
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _read_header(file: IO[bytes], size: int) -> bytes | None:
-    """What describes the array, in the one way in which kofa writes it."""
-    start = file.read(min(size, len(_MAGIC) + 2))
-    if len(start) < len(_MAGIC) + 2 or not start.startswith(_MAGIC):
-        return None
-    length = int.from_bytes(start[-2:], "little")
-    if length > min(LONGEST_HEADER, size - len(start)):
-        return None
-    return start + file.read(length)
-
-
-def _parse_header(header: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...]] | None:
-    """dtype, whether the first axis runs fastest, and shape."""
-    match = _HEADER.fullmatch(header.decode("ascii", "replace"))
-    if match is None or not _DTYPE.fullmatch(match[1]):
-        return None
-    shape = tuple(int(n) for n in (match[3] or "").split(",") if n.strip())
-    if len(shape) > _MOST_DIMENSIONS:
-        return None
-    return np.dtype(match[1]), match[2] == "True", shape
-
-
-def _fill(file: IO[bytes], buffer: memoryview) -> int:
-    """Read as much as the buffer holds; how much there was."""
-    at = 0
-    while at < len(buffer):
-        n_read = file.readinto(buffer[at : at + _CHUNK])  # type: ignore[attr-defined]
-        if not n_read:
-            break
-        at += n_read
-    return at
+def _shape(written: bytes | None) -> tuple[int, ...]:
+    return tuple(int(n) for n in (written or b"").split(b",") if n.strip())
 
 
 def _has_valid_entries(flat: NDArray[Any]) -> bool:

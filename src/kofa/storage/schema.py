@@ -145,7 +145,7 @@ SCHEMA: dict[type[Any], Fields] = {
     Role: {
         "name": f.text, "kernelized": truth, "output": truth, "sparse": truth,
         "noise_per_column": truth, "exact": since_0_2(truth, False), "weight": number,
-        "grams": f.list_of(reals()),
+        "grams": f.tuple_of(reals(), also=list),
     },
     Vectors: {
         "samples": f.labels("S"), "rows": f.indices("S"), "relevance": f.labels("S", reals()),
@@ -179,7 +179,7 @@ SCHEMA: dict[type[Any], Fields] = {
 PARAMETERS: Fields = {  # of FactorModel
     "views": maybe(f.dict_of(f.of_type(views.View))),
     "n_factors": maybe(whole),
-    "outputs": maybe(f.list_of(f.text)),
+    "outputs": maybe(f.tuple_of(f.text, also=list)),
     "n_init": whole,
     "max_iter": whole,
     "tol": maybe(number),
@@ -197,3 +197,4 @@ MODEL: Fields = {
     "converged": truth,
     "path": f.of_type(dict),
 }
+PATH: Fields = {"terms": f.tuple_of(f.text, also=list), "values": reals()}  # of the bound
