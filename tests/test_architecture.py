@@ -18,6 +18,10 @@ ORDER = [
     "published", "study", "lessons", "vectors", "encoding", "uncertainty", "prediction",
     "inspection", "storage", "datasets", "omics", "model", "estimators", "files", "paper", "cli",
 ]  # fmt: skip
+ORDER_IN_STORAGE = [
+    "damage", "atomic", "zip_directory", "npy", "manifest", "archive", "dtypes", "fields",
+    "schema", "codec", "validation", "model_file", "checkpoint",
+]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 
 
@@ -90,6 +94,15 @@ def test_every_module_has_its_place():
 
 def test_modules_import_only_from_those_above():
     assert list(wrong_imports(SOURCE)) == []
+
+
+def test_modules_of_storage_import_only_from_those_above():
+    folder = SOURCE / "storage"
+    assert {path.stem for path in folder.glob("*.py")} == {*ORDER_IN_STORAGE, "__init__"}
+    for place, name in enumerate(ORDER_IN_STORAGE):
+        inside = [one.split(".") for one in named_imports(folder / f"{name}.py", SOURCE)]
+        seen = {parts[2] for parts in inside if parts[:2] == ["kofa", "storage"]}
+        assert seen <= set(ORDER_IN_STORAGE[:place]), name
 
 
 @pytest.mark.parametrize(

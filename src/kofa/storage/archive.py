@@ -28,7 +28,7 @@ from kofa.storage.manifest import (
     manifest_bytes,
     read_manifest,
 )
-from kofa.storage.npy import LONGEST_HEADER, Arrays, StoredArrays, member_info, write_array
+from kofa.storage.npy import LONGEST_HEADER, NamedArrays, StoredArrays, member_info, write_array
 from kofa.storage.zip_directory import LOCAL, LOCAL_MARK, check_members, read_directory
 
 StrPath = str | os.PathLike[str]
@@ -41,7 +41,7 @@ _WRITTEN_BY = "those are written by FactorModel.save"
 def write_archive(
     path: StrPath,
     manifest: Mapping[str, Any],
-    arrays: Arrays,
+    arrays: NamedArrays,
     budget: MemoryBudget | None = None,
 ) -> None:
     """Write a manifest of plain JSON values, with its "contents" named, and arrays by plain names.
@@ -64,7 +64,7 @@ def write_archive(
 
 
 def encode_manifest(
-    path: StrPath, manifest: Mapping[str, Any], arrays: Arrays, budget: MemoryBudget
+    path: StrPath, manifest: Mapping[str, Any], arrays: NamedArrays, budget: MemoryBudget
 ) -> bytes:
     """The manifest as it is written; an error if the file could not be read again."""
     data = manifest_bytes(manifest)
@@ -106,20 +106,16 @@ def resolve_target(path: StrPath) -> Path:
     except ValueError as error:  # a null in the name
         raise FileError(f"{_quoted(path)} cannot be written: {error}.") from None
     with naming_target(path):
-        _check_target(_quoted(path), target)
+        if target.is_dir():
+            raise FileError(f"{_quoted(path)} is a folder: name a file in it, such as model.kofa.")
+        if target.exists() and not target.is_file():
+            raise FileError(f"{_quoted(path)} is not a regular file: name another.")
+        if not target.parent.is_dir():
+            raise FileError(
+                f"{_quoted(path)} cannot be written: there is no folder {str(target.parent)!r}; "
+                f"create it first."
+            )
     return target
-
-
-def _check_target(quoted_path: str, target: Path) -> None:
-    if target.is_dir():
-        raise FileError(f"{quoted_path} is a folder: name a file in it, such as model.kofa.")
-    if target.exists() and not target.is_file():
-        raise FileError(f"{quoted_path} is not a regular file: name another.")
-    if not target.parent.is_dir():
-        raise FileError(
-            f"{quoted_path} cannot be written: there is no folder {str(target.parent)!r}; "
-            f"create it first."
-        )
 
 
 # ---------------------------------------------------------------- read

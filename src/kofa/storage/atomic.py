@@ -98,9 +98,6 @@ def _beginning(path: Path) -> str:
     return f".{path.name}."
 
 
-# ---------------------------------------------------------------- locks
-
-
 def lock_path(path: Path) -> Path:
     """The file of the lock on a name."""
     return path.with_name(f"{_beginning(path)}lock")

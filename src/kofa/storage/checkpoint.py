@@ -78,8 +78,10 @@ class Checkpoint(Journal):
             "current": self.current and _run_to_dict(self.current),
         }
 
-    def _try_to_write(self) -> None:
+    def _write_if_due(self, at_end: bool = False) -> None:
         """A checkpoint that cannot be written is no reason to lose the fit."""
+        if time.monotonic() < self.due and not at_end:
+            return
         try:
             self.write()
         except (FileError, OSError, MemoryError) as error:
@@ -120,7 +122,7 @@ class Checkpoint(Journal):
     def __exit__(self, *_: object) -> None:
         with self.stack:
             if self.prepared is not None:
-                self._try_to_write()
+                self._write_if_due(at_end=True)
 
     def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:
         if self.prepared is None:
@@ -144,10 +146,6 @@ class Checkpoint(Journal):
         if not run.stopped:
             self.runs, self.current = _without_spare_factors([*self.runs, run]), None
             self._write_if_due()
-
-    def _write_if_due(self) -> None:
-        if time.monotonic() >= self.due:
-            self._try_to_write()
 
 
 def check_can_be_kept(study: Study) -> None:

@@ -20,21 +20,18 @@ from numpy.typing import NDArray
 
 from kofa.encoding import FittedView
 from kofa.errors import FileError
-from kofa.storage.damage import DamageError, quoted, require
-from kofa.storage.dtypes import (
-    dtype_readers,
-    dtype_to_json,
-    list_of_length,
-    longest_word_type,
-)
+from kofa.storage import dtypes
+from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.fields import is_name, read_fields
 from kofa.storage.manifest import MemoryBudget
-from kofa.storage.npy import Arrays
-from kofa.storage.schema import KERNELS, LIKELIHOODS, SCHEMA
+from kofa.storage.npy import NamedArrays
+from kofa.storage.schema import SAVED_KERNELS, SAVED_LIKELIHOODS, SCHEMA
 
 OTHERWISE = "keep the model with joblib.dump"  # where a file cannot hold it
 _CLASSES = {cls.__name__: cls for cls in SCHEMA}
-_TYPES: dict[str, type[Any]] = {t.__name__: t for t in (*KERNELS, *LIKELIHOODS, bool, int)}
+_TYPES: dict[str, type[Any]] = {
+    t.__name__: t for t in (*SAVED_KERNELS, *SAVED_LIKELIHOODS, bool, int)
+}
 _LONG = 16  # values in a tuple from which on it is stored once, or as an array
 _LONGEST_INT = 3000  # bits
 _LONGEST_TEXT = 2**16  # characters
@@ -150,7 +147,7 @@ class _Writer:
         """Types, dtypes and dates, if they would come back as they are."""
         if isinstance(value, type) and value in _TYPES.values():
             return {"type": value.__name__}
-        converted = dtype_to_json(value, self.convert)
+        converted = dtypes.dtype_to_json(value, self.convert)
         if converted is None or not _comes_back(converted, value):
             self._refuse(value)
         return converted
@@ -175,7 +172,7 @@ def _dtype_of_labels(view: FittedView) -> Any:
     if view.classes is None:
         return None
     words = isinstance(view.dtype, np.dtype) and view.dtype.kind == "U"
-    longest = longest_word_type(view.classes)
+    longest = dtypes.longest_word_type(view.classes)
     return longest if words and view.dtype.itemsize > longest.itemsize else view.dtype
 
 
@@ -201,7 +198,7 @@ def _can_be_referred_to(converted: list[Any]) -> bool:
 # ---------------------------------------------------------------- from JSON
 
 
-def from_json(tree: Any, arrays: Arrays, budget: MemoryBudget | None = None) -> Any:
+def from_json(tree: Any, arrays: NamedArrays, budget: MemoryBudget | None = None) -> Any:
     """The object that `to_json` was given; a `DamageError` for all that it could not have made."""
     try:
         return _Reader(arrays, budget or MemoryBudget()).convert(tree)
@@ -212,7 +209,7 @@ def from_json(tree: Any, arrays: Arrays, budget: MemoryBudget | None = None) -> 
 class _Reader:
     """What is referred to more than once is shared, so that nothing grows beyond the file."""
 
-    def __init__(self, arrays: Arrays, budget: MemoryBudget) -> None:
+    def __init__(self, arrays: NamedArrays, budget: MemoryBudget) -> None:
         self._arrays, self._budget = arrays, budget
         self._float_tuples: dict[str, tuple[float, ...]] = {}  # by the name of their array
         self._long_tuples: list[tuple[Any, ...]] = []
@@ -227,7 +224,7 @@ class _Reader:
             "floats": self._floats,
             "objects": self._objects,
             "type": _type,
-            **dtype_readers(self.convert),
+            **dtypes.dtype_readers(self.convert),
         }
 
     def convert(self, tree: Any) -> Any:
@@ -245,7 +242,7 @@ class _Reader:
             cls = _CLASSES[kind]
             return cls(**read_fields(kind, SCHEMA[cls], self._dict(value)))
         if kind not in self._readers:
-            raise DamageError(f"its manifest has an unknown kind {quoted(kind)}")
+            raise DamageError(f"its manifest has an unknown kind {excerpt(kind)}")
         return self._readers[kind](value)
 
     def _list(self, values: Any) -> list[Any]:
@@ -269,11 +266,11 @@ class _Reader:
 
     def _array(self, name: Any) -> NDArray[Any]:
         if not (isinstance(name, str) and name in self._arrays):
-            raise DamageError(f"array {quoted(name)} is missing")
+            raise DamageError(f"array {excerpt(name)} is missing")
         return self._arrays[name]
 
     def _transposed(self, value: Any) -> NDArray[Any]:
-        name, axes = list_of_length(value, 2)
+        name, axes = dtypes.list_of_length(value, 2)
         array = self._array(name)
         whole = isinstance(axes, list) and all(type(axis) is int for axis in axes)
         known = whole and sorted(axes) == list(range(array.ndim))
@@ -303,5 +300,5 @@ def _float(text: Any) -> float:
 
 
 def _type(name: Any) -> Any:
-    require(isinstance(name, str) and name in _TYPES, f"its type {quoted(name)} is unknown")
+    require(isinstance(name, str) and name in _TYPES, f"its type {excerpt(name)} is unknown")
     return _TYPES[name]

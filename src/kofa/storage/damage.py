@@ -21,6 +21,6 @@ def require(condition: bool, problem: str) -> None:
         raise DamageError(problem)
 
 
-def quoted(value: Any) -> str:
-    """A value from a file for a message; only its beginning is looked at."""
+def excerpt(value: Any) -> str:
+    """The beginning of a value from a file, for a message; the rest is not looked at."""
     return _short.repr(value)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.storage.damage import DamageError, quoted, require
+from kofa.storage.damage import DamageError, excerpt, require
 
 _NUMPY = re.compile(r"\|[bOiu]1?|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8(\[\w{1,2}\])?")
 _PANDAS = {
@@ -76,11 +76,11 @@ def _numpy_dtype(text: Any) -> Any:
             return np.dtype(text)
     except TypeError:
         pass
-    raise DamageError(f"its dtype {quoted(text)} is unknown")
+    raise DamageError(f"its dtype {excerpt(text)} is unknown")
 
 
 def _pandas_dtype(name: Any) -> Any:
-    require(isinstance(name, str) and name in _PANDAS, f"its dtype {quoted(name)} is unknown")
+    require(isinstance(name, str) and name in _PANDAS, f"its dtype {excerpt(name)} is unknown")
     with with_pandas("a column") as pd:
         return pd.api.types.pandas_dtype(name)
 

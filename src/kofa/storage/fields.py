@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kofa.posterior import Gamma, Known
-from kofa.storage.damage import DamageError, quoted, require
+from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.dtypes import with_pandas
 
 REQUIRED = object()  # the default of fields that all files have
@@ -48,7 +48,7 @@ def since_0_2(field: Field, default: Any) -> Field:
 def read_fields(title: str, schema: Fields, given: dict[str, Any]) -> dict[str, Any]:
     """What was given for each field, which must be of its type, or the default of old files."""
     for name, value in given.items():
-        require(name in schema, f"a {title} has no {quoted(name)}")
+        require(name in schema, f"a {title} has no {excerpt(name)}")
         if schema[name].is_array and isinstance(value, float):
             given[name] = value = np.float64(value)
         require(schema[name].accepts(value), f"the {name} of a {title} is of no such kind")
@@ -151,7 +151,7 @@ def dict_of(field: Field) -> Field:
     return Field(lambda value: isinstance(value, dict) and all(map(field.accepts, value.values())))
 
 
-def names(letter: str) -> Field:
+def column_names(letter: str) -> Field:
     """A name for each column, or None."""
 
     def check(_: str, value: Any, sizes: Sizes) -> None:

@@ -35,8 +35,6 @@ _LONGEST_NUMBER = 1000  # digits
 _DEEPEST = 200  # brackets inside each other
 _CHUNK = 2**20  # bytes that are looked at at a time
 
-# ---------------------------------------------------------------- memory
-
 
 class MemoryBudget:
     """The bytes that a file may still take in memory, beyond its own size.
@@ -87,9 +85,6 @@ def count_parts(data: bytes) -> tuple[int, int, int, int]:
         depth, deepest = int(depths[-1]), max(deepest, int(depths.max()))
     commas, lists, objects, keys = (int(counts[ord(sign)]) for sign in ",[{:")
     return commas + objects, lists, keys, deepest
-
-
-# ---------------------------------------------------------------- write and read
 
 
 def manifest_bytes(values: Mapping[str, Any]) -> bytes:

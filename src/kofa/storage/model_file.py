@@ -13,30 +13,22 @@ from kofa.encoding import FittedView
 from kofa.errors import FileError
 from kofa.kernels import Mixture, as_kernels
 from kofa.linalg import Array
-from kofa.storage.archive import (
-    StrPath,
-    encode_manifest,
-    must_be_readable,
-    open_archive,
-    write_archive,
-)
+from kofa.storage import archive
 from kofa.storage.codec import OTHERWISE, from_json, to_json
 from kofa.storage.damage import require
 from kofa.storage.fields import read_fields
 from kofa.storage.manifest import MemoryBudget
-from kofa.storage.npy import Arrays
-from kofa.storage.schema import KERNELS, MODEL, PARAMETERS, PATH
+from kofa.storage.npy import NamedArrays
+from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS
 from kofa.storage.validation import check_model, check_readouts
 
 # The parts of a model are checked when it is read. What is wrong with a checkpoint would not show
 # before the fit goes on, so that its file has a checksum and is read only as it was written.
 _WITH_CHECKSUM = {"checkpoint"}
 
-# ---------------------------------------------------------------- an object in a file
-
 
 def write_object(
-    path: StrPath,
+    path: archive.StrPath,
     contents: str,
     value: Any,
     about: Mapping[str, Any] | None = None,
@@ -54,15 +46,15 @@ def write_object(
     if contents in _WITH_CHECKSUM:
         manifest["seal"] = _checksum(tree, arrays)
     budget = MemoryBudget()
-    with must_be_readable(path, otherwise):
+    with archive.must_be_readable(path, otherwise):
         check(from_json(tree, arrays, budget))
-    use = encode_manifest if only_try else write_archive
+    use = archive.encode_manifest if only_try else archive.write_archive
     use(path, manifest, arrays, budget)
 
 
-def read_object(path: StrPath, contents: str) -> Any:
+def read_object(path: archive.StrPath, contents: str) -> Any:
     """The object in a file of these contents."""
-    with open_archive(path, contents) as (manifest, arrays, budget):
+    with archive.open_archive(path, contents) as (manifest, arrays, budget):
         tree = manifest.get("tree")
         value = from_json(tree, arrays, budget)
         require(len(arrays.in_memory) == len(arrays), "it has arrays that nothing refers to")
@@ -71,7 +63,7 @@ def read_object(path: StrPath, contents: str) -> Any:
     return value
 
 
-def _checksum(tree: Any, arrays: Arrays) -> str:
+def _checksum(tree: Any, arrays: NamedArrays) -> str:
     """Differs wherever the contents do."""
     digest = hashlib.blake2b(json.dumps(tree).encode())
     for name, array in sorted(arrays.items()):
@@ -81,14 +73,11 @@ def _checksum(tree: Any, arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-# ---------------------------------------------------------------- a model
-
-
 def check_kernels(kernels: Mapping[str, Any], otherwise: str = OTHERWISE) -> None:
     """Raise for a kernel that is a function: no file can hold it without holding code."""
     for name, kernel in kernels.items():
         for part in kernel.kernels if isinstance(kernel, Mixture) else (kernel,):
-            if type(part) not in KERNELS:
+            if type(part) not in SAVED_KERNELS:
                 raise FileError(
                     f"View {name!r}: a kernel of your own ({part!r:.80}) is code, which a file "
                     f"never holds; {otherwise}, or fit with one of kofa's kernels or with "
@@ -96,9 +85,7 @@ def check_kernels(kernels: Mapping[str, Any], otherwise: str = OTHERWISE) -> Non
                 )
 
 
-def parts_of_model(
-    held: Any,
-) -> tuple[dict[str, Any], dict[str, FittedView], dict[str, Any]]:
+def parts_of_model(held: Any) -> tuple[dict[str, Any], dict[str, FittedView], dict[str, Any]]:
     """Parameters, views and all that was found, checked one by one and all together."""
     require(isinstance(held, dict), "parts of the model are missing")
     held = read_fields("model", MODEL, held)
@@ -115,7 +102,9 @@ def _check_parameters(given: dict[str, Any]) -> None:
     read_fields("FactorModel", PARAMETERS, given)
     for name, view in (given.get("views") or {}).items():
         kernels = {} if view.kernel is None else as_kernels(view.kernel, name)
-        require(all(type(k) in KERNELS for k in kernels.values()), "a kernel is none of kofa's")
+        require(
+            all(type(k) in SAVED_KERNELS for k in kernels.values()), "a kernel is none of kofa's"
+        )
 
 
 def bounds_as_table(bounds: Array, terms: Mapping[str, Array]) -> dict[str, Any]:

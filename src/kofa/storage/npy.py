@@ -34,9 +34,7 @@ _DTYPE = re.compile(
 )
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal contents are equal bytes, whenever they are written
 
-Arrays = Mapping[str, NDArray[Any]]
-
-# ---------------------------------------------------------------- write
+NamedArrays = Mapping[str, NDArray[Any]]
 
 
 def member_info(name: str, size: int) -> zipfile.ZipInfo:
@@ -56,10 +54,7 @@ def write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> Non
         np.lib.format.write_array(file, little, version=(1, 0), allow_pickle=False)
 
 
-# ---------------------------------------------------------------- read
-
-
-class StoredArrays(Arrays):
+class StoredArrays(NamedArrays):
     """The arrays of an open file by name, each of them read when it is asked for."""
 
     def __init__(self, file: IO[bytes], members: list[Member]) -> None:

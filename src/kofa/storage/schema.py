@@ -30,11 +30,11 @@ from kofa.storage.damage import require
 from kofa.storage.fields import Field, Fields, Sizes, maybe, number, reals, since_0_2, truth, whole
 from kofa.vectors import Vectors
 
-KERNELS = (
+SAVED_KERNELS = (
     kernels.RBF, kernels.Linear, kernels.Polynomial, kernels.Laplacian, kernels.Diffusion,
     kernels.Precomputed, kernels.Mixture,
 )  # fmt: skip
-LIKELIHOODS = (
+SAVED_LIKELIHOODS = (
     likelihoods.Gaussian, likelihoods.LogNormal, likelihoods.Bernoulli, likelihoods.Multinomial,
     likelihoods.Poisson,
 )  # fmt: skip
@@ -62,7 +62,7 @@ def _check_graph(_: str, graph: Any, sizes: Sizes) -> None:
 
 STATE = f.tuple_of(f.of_type(ViewPosterior))  # one for each view, in their order
 
-_kernel, _scaling = instance(*KERNELS), instance(Scaling)
+_kernel, _scaling = instance(*SAVED_KERNELS), instance(Scaling)
 _width = f.resolved(f.limited("its kernel has no positive width", above=0.0), "auto", "median")
 _weighted: Fields = {
     "relevance": since_0_2(maybe(f.resolved(f.tuple_of(number), "learn", "auto")), None),
@@ -130,10 +130,10 @@ SCHEMA: dict[type[Any], Fields] = {
     FittedView: {
         "role": instance(Role),
         "declared": f.text,
-        "kind": Field(lambda value: isinstance(value, type) and value in LIKELIHOODS),
-        "encoder": instance(*LIKELIHOODS, kernels.KernelMap),
+        "kind": Field(lambda value: isinstance(value, type) and value in SAVED_LIKELIHOODS),
+        "encoder": instance(*SAVED_LIKELIHOODS, kernels.KernelMap),
         "source": f.text,
-        "inputs": f.names("C"), "n_inputs": whole, "outputs": f.names("D"),
+        "inputs": f.column_names("C"), "n_inputs": whole, "outputs": f.column_names("D"),
         "classes": f.anything, "dtype": f.anything,  # of labels: see `validation`
         **_calibration,
         "landmarks": f.indices(),

@@ -12,23 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from kofa import kernels
 from kofa.encoding import FittedView
 from kofa.errors import DeclarationError
-from kofa.kernels import (
-    Diffusion,
-    Kernel,
-    KernelMap,
-    Mixture,
-    Precomputed,
-    Radial,
-    as_kernel,
-    check_features,
-)
 from kofa.likelihoods import Bernoulli, Gaussian, Multinomial
 from kofa.linalg import Array
 from kofa.posterior import State, Weights
 from kofa.regression import ReadOut
-from kofa.storage.damage import DamageError, quoted, require
+from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.dtypes import longest_word_type, with_pandas
 from kofa.storage.fields import check_entries
 from kofa.storage.schema import MODEL, check_fields
@@ -53,7 +44,7 @@ def check_model(views: Any, state: Any) -> None:
             _check_view(view, n_factors, gives_energy=with_outputs and not view.role.output)
             check_fields(posterior, {**_sizes(view), "K": n_factors})
         except (DamageError, DeclarationError) as error:
-            raise DamageError(f"view {quoted(name)}: {error}") from None
+            raise DamageError(f"view {excerpt(name)}: {error}") from None
     _check_total_precision(state)
 
 
@@ -63,7 +54,7 @@ def check_readouts(views: Mapping[str, FittedView], readouts: Mapping[str, ReadO
         used = readout.views
         require(
             len(set(used)) == len(used) > 1 and used[-1] == name and set(used) <= set(views),
-            f"the read-out of view {quoted(name)} is of other views",
+            f"the read-out of view {excerpt(name)} is of other views",
         )
         require(not any(views[n].role.output for n in used), "an output is read out")
         _check_centre(readout, views[name])
@@ -102,7 +93,7 @@ def _squares(w: Weights) -> Array:
 
 def _check_origin(name: str, view: FittedView, views: Mapping[str, FittedView]) -> None:
     """A view of several kernels is named after its source, every other is its own."""
-    kernelized = isinstance(view.encoder, KernelMap)
+    kernelized = isinstance(view.encoder, kernels.KernelMap)
     part = kernelized and name.startswith(f"{view.source}[") and view.source not in views
     require(view.source == name or part, "it comes from another view")
     same = view.role.name == name and view.role.kernelized == kernelized
@@ -112,7 +103,7 @@ def _check_origin(name: str, view: FittedView, views: Mapping[str, FittedView]) 
 def _check_view(view: FittedView, n_factors: int, gives_energy: bool) -> None:
     """Shapes and limits, with the energy that each kernel of an input gives to outputs."""
     kernel = getattr(view.encoder, "kernel", None)
-    n_parts = len(kernel.kernels) if isinstance(kernel, Mixture) else 1
+    n_parts = len(kernel.kernels) if isinstance(kernel, kernels.Mixture) else 1
     energy = {"P": n_parts, "E": n_factors} if gives_energy else {"P": 1, "E": 1}
     check_fields(view, _sizes(view) | energy)
     require(gives_energy or not view.energy.any(), "it gives energy to no output")
@@ -121,7 +112,7 @@ def _check_view(view: FittedView, n_factors: int, gives_energy: bool) -> None:
 def _sizes(view: FittedView) -> dict[str, int]:
     """The number C of columns of the data, and D of those of the Gaussian layer."""
     encoder, n = view.encoder, view.n_inputs
-    if isinstance(encoder, KernelMap):
+    if isinstance(encoder, kernels.KernelMap):
         return {"C": n, "D": len(encoder.V)}
     return {"C": n, "D": encoder.n_classes if isinstance(encoder, Multinomial) else n}
 
@@ -130,7 +121,7 @@ def _check_encoder(name: str, view: FittedView) -> None:
     encoder, labelled = view.encoder, view.classes is not None
     require(labelled == (view.kind is Multinomial), "its labels are not its own")
     _check_centre(view, view)
-    if isinstance(encoder, KernelMap):
+    if isinstance(encoder, kernels.KernelMap):
         require(not labelled, "labels have no kernel")
         _check_kernel(name, encoder, view)
         return
@@ -148,12 +139,12 @@ def _check_centre(calibrated: ReadOut | FittedView, view: FittedView) -> None:
     require(binary, "it has a centre of ones and zeros, and none of these")
 
 
-def _check_kernel(name: str, encoder: KernelMap, view: FittedView) -> None:
+def _check_kernel(name: str, encoder: kernels.KernelMap, view: FittedView) -> None:
     """A kernel that could be declared, and landmarks that fit the data."""
     kernel, V, n = encoder.kernel, encoder.V, view.n_inputs
-    as_kernel(_declared(kernel), name)
-    check_features(kernel, name, n)
-    precomputed = isinstance(kernel, Precomputed)
+    kernels.as_kernel(_declared(kernel), name)
+    kernels.check_features(kernel, name, n)
+    precomputed = isinstance(kernel, kernels.Precomputed)
     unit = "value" if precomputed else view.kind.unit
     require(encoder.scaling.unit == unit, "it is on another scale")
     require(V.ndim == (1 if precomputed else 2) and len(V) > 0, "it has no landmarks")
@@ -166,13 +157,13 @@ def _check_kernel(name: str, encoder: KernelMap, view: FittedView) -> None:
         require(V.shape[1] == n, "its landmarks have other columns")
 
 
-def _declared(kernel: Kernel) -> Kernel:
+def _declared(kernel: kernels.Kernel) -> kernels.Kernel:
     """The kernel as it could be declared. Widths that are learnt go beyond those of people."""
-    if isinstance(kernel, Mixture):
+    if isinstance(kernel, kernels.Mixture):
         return replace(kernel, kernels=tuple(map(_declared, kernel.kernels)))
-    if isinstance(kernel, Diffusion):
+    if isinstance(kernel, kernels.Diffusion):
         return replace(kernel, graph=None)
-    return replace(kernel, width=1.0) if isinstance(kernel, Radial) else kernel
+    return replace(kernel, width=1.0) if isinstance(kernel, kernels.Radial) else kernel
 
 
 def _check_labels(classes: Any, dtype: Any, n_classes: int) -> None:
