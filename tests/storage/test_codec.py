@@ -199,7 +199,7 @@ def test_other_things_are_refused_by_name_and_place(value):
 
 # ---------------------------------------------------------------- what cannot be unpacked
 
-A_WIDTH = {"RBF": {"width": 1.0}}
+A_KERNEL = {"Polynomial": {"degree": 2, "offset": 1.0}}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ A_WIDTH = {"RBF": {"width": 1.0}}
         ({"RBF": {"width": "narrow"}}, "the width of a RBF"),
         ({"RBF": {"relevance": [1.0]}}, "the relevance of a RBF"),
         ({"Polynomial": {"degree": 2.5}}, "the degree of a Polynomial"),
-        ({"Mixture": {"kernels": {"tuple": [A_WIDTH, "rbf"]}}}, "the kernels of a Mixture"),
+        ({"Mixture": {"kernels": {"tuple": [A_KERNEL, "rbf"]}}}, "the kernels of a Mixture"),
         ({"Mixture": {}}, "a Mixture lacks its kernels"),
         ({"Categorical": {"kernel": "rbf"}}, "a Categorical has no 'kernel'"),
         ({"Groups": {"label": {"array": "numbers"}, "size": 2}}, "the label of a Groups"),

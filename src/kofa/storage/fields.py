@@ -112,8 +112,9 @@ def one_of(*choices: Any) -> Field:
 # ---------------------------------------------------------------- made of other fields
 
 
-def either(*fields: Field) -> Field:
-    return Field(lambda value: any(field.accepts(value) for field in fields))
+def or_word(field: Field, *words: str) -> Field:
+    """A value, or a word that stands for one."""
+    return Field(lambda value: field.accepts(value) or one_of(*words).accepts(value))
 
 
 def maybe(field: Field) -> Field:
@@ -133,7 +134,7 @@ def resolved(field: Field, *words: str) -> Field:
         require(not isinstance(value, str), "its kernel is not resolved")
         field.check(name, value, sizes)
 
-    return Field(either(field, one_of(*words)).accepts, check)
+    return replace(or_word(field, *words), check=check)
 
 
 def tuple_of(field: Field, also: type[Any] = tuple) -> Field:
@@ -169,25 +170,31 @@ def column_names(letter: str) -> Field:
 def reals(*shapes: str, **limits: Any) -> Field:
     """Numbers, in an array or one alone; for limits see `check_entries`."""
 
-    def check(name: str, value: Any, sizes: Sizes) -> None:
-        check_shape(name, value, shapes, sizes)
-        check_entries(name, value, **limits)
+    def accepts(value: Any) -> bool:
+        return isinstance(value, np.ndarray | np.float64) and value.dtype == np.float64
 
-    accepts = of_type(np.ndarray, np.float64).accepts
-    field = Field(lambda value: accepts(value) and value.dtype == np.float64, is_array=True)
-    return replace(field, check=check) if shapes else field
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        if shapes:
+            check_shape(name, value, shapes, sizes)
+            check_entries(name, value, **limits)
+
+    return Field(accepts, check, is_array=True)
 
 
 def indices(*shapes: str, below: str = "", problem: str = "") -> Field:
-    """Whole numbers in an array, those `below` a letter from zero on."""
+    """Whole numbers in an array; with `below`, from zero to below what that letter stands for."""
+
+    def accepts(value: Any) -> bool:
+        return isinstance(value, np.ndarray) and value.dtype == np.intp
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
-        check_shape(name, value, shapes, sizes)
-        lowest, largest = np.min(value, initial=0), np.max(value, initial=-1)
-        require(not below or bool(lowest >= 0 and largest < sizes[below]), problem)
+        if shapes:
+            check_shape(name, value, shapes, sizes)
+        if below:
+            inside = np.min(value, initial=0) >= 0 and np.max(value, initial=-1) < sizes[below]
+            require(bool(inside), problem)
 
-    field = Field(lambda value: isinstance(value, np.ndarray) and value.dtype == np.intp)
-    return replace(field, check=check) if shapes else field
+    return Field(accepts, check)
 
 
 def labels(letter: str, field: Field = anything) -> Field:

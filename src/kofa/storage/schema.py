@@ -65,16 +65,20 @@ STATE = f.tuple_of(f.of_type(ViewPosterior))  # one for each view, in their orde
 _kernel, _scaling = instance(*SAVED_KERNELS), instance(Scaling)
 _width = f.resolved(f.limited("its kernel has no positive width", above=0.0), "auto", "median")
 _weighted: Fields = {
-    "relevance": since_0_2(maybe(f.resolved(f.tuple_of(number), "learn", "auto")), None),
-    "groups": since_0_2(maybe(f.tuple_of(f.name)), None),
-    "sparsity": since_0_2(maybe(number), None),
-    "objective": since_0_2(f.one_of("evidence", "reconstruction"), "evidence"),
+    "relevance": maybe(f.resolved(f.tuple_of(number), "learn", "auto")),
+    "groups": maybe(f.tuple_of(f.name)),
+    "sparsity": maybe(number),
+    "objective": f.one_of("evidence", "reconstruction"),
+}
+_weighted_since_0_2: Fields = {
+    **{name: since_0_2(_weighted[name], None) for name in ("relevance", "groups", "sparsity")},
+    "objective": since_0_2(_weighted["objective"], "evidence"),
 }
 _declared: Fields = {
     "kernel": f.anything,
-    "sparse": f.either(truth, f.one_of("ard")),
+    "sparse": f.or_word(truth, "ard"),
     "scale": truth,
-    "landmarks": f.either(whole, f.one_of("auto", "all")),
+    "landmarks": f.or_word(whole, "auto", "all"),
     "landmarks_by": f.one_of(*get_args(Choice)),
     "max_landmarks": maybe(whole),
     "share": maybe(number),
@@ -93,7 +97,7 @@ SCHEMA: dict[type[Any], Fields] = {
     kernels.RBF: {"width": _width, **_weighted},
     kernels.Linear: _weighted,
     kernels.Polynomial: {"degree": whole, "offset": number},
-    kernels.Laplacian: {"width": _width, **_weighted},
+    kernels.Laplacian: {"width": _width, **_weighted_since_0_2},
     kernels.Diffusion: {
         "neighbours": whole,
         "time": f.resolved(number, "auto"),
