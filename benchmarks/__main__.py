@@ -24,14 +24,18 @@ from benchmarks import (
     relevance,
     report,
     saving,
+    second_input,
     sparse,
     speed,
+    stopping,
 )
 
 BENCHMARKS = (
     planted.BENCHMARKS
     | n_factors.BENCHMARKS
     | hidden_views.BENCHMARKS
+    | second_input.BENCHMARKS
+    | stopping.BENCHMARKS
     | speed.BENCHMARKS
     | imports.BENCHMARKS
     | accuracy.BENCHMARKS

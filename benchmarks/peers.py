@@ -16,7 +16,7 @@ from time import process_time
 import numpy as np
 from scipy.linalg import subspace_angles
 
-from benchmarks import counts
+from benchmarks import counts, hidden_mofa
 from benchmarks.data import Array, Planted, planted
 from benchmarks.mofa import factors_and_weights, train
 from benchmarks.planted import ACTIVE, ALLOWED, MISSING
@@ -157,6 +157,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "mofa": partial(against_mofa, 0.0, Mark(low=50)),
     "mofa-missing": partial(against_mofa, MISSING, Mark(low=20)),
     **counts.BENCHMARKS,
+    **hidden_mofa.BENCHMARKS,
 }
 
 

@@ -134,7 +134,7 @@ def overdispersion(
     part, z = data.take(which), Z[which]
     assert part.likelihood is not None
     assert part.targets is not None
-    mean, variance = linear_predictor(known(z, Groups(np.zeros(len(z), np.intp), 1)), view.weights)
+    mean, variance = linear_predictor(known(z, Groups.one(len(z))), view.weights)
     precision = np.outer(view.column_precision, view.alpha.mean)
     mean = left_out(part, mean, precision, z, float(labelled.sum()) / len(which))
     mu, slope = part.likelihood.expected(mean)

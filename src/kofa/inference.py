@@ -15,7 +15,12 @@ from kofa.calibration import overdispersion
 from kofa.linalg import Array, BoolArray, IntArray, threads_for
 from kofa.observations import Observations, Rows
 from kofa.posterior import State, ViewPosterior, Weights
-from kofa.regression import independent, regress, unexplained
+from kofa.regression import (
+    predicts_better,
+    regress,
+    unexplained,
+    variance_of_own_directions,
+)
 from kofa.rotation import rotate
 from kofa.start import Role, energy, start_view
 from kofa.updates import (
@@ -34,8 +39,8 @@ logger = logging.getLogger("kofa")
 PATIENCE = 4  # quiet iterations in a row that end a fit
 SOFT_ENOUGH = 0.02  # a smaller change of ρ ends a fit
 TRIAL = 12  # iterations after which fewer factors have to have the higher bound
+COARSE = 10.0  # times the tolerance, where weak factors are left out first
 READ_OUT_SWEEPS = 5  # of the views from which another is read out
-STRONG = 3.0  # nats: strong evidence for what is less simple (Kass & Raftery 1995)
 SWEEPS_OF_ALL = 25  # of inputs without noise, at most
 MOST_DIRECTIONS = 300  # of inputs without noise
 MANY_PATTERNS = 100  # of holes, each of which costs an inverse
@@ -168,6 +173,9 @@ class Journal:
     def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:  # noqa: ARG002
         """What the preparation of the fit gives, or gave."""
         return prepare()
+
+    def begin(self) -> None:
+        """The runs from here on are those of the next start."""
 
     def resume(self) -> Run | None:
         """Where the run that begins now stood when the fit was broken off, if it had begun."""
@@ -336,6 +344,22 @@ def informative(state: State, n_samples: float) -> IntArray:
     return keep if len(keep) else np.array([int(np.argmax(information))])
 
 
+def _ascend(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Journal) -> Run:
+    """From one state to the end, with as few factors as the bound likes.
+
+    The weak factors go first where the bound is nearly still: to wait for each digit of theirs
+    takes most of the iterations.
+    """
+    if plan.exact:
+        return run(engine, plan, state, notify, journal)
+    coarse = replace(plan, settings=replace(plan.settings, tol=COARSE * plan.settings.tol))
+    found = run(engine, coarse, state, notify, journal)
+    found = with_fewer(engine, coarse, found, notify, journal)
+    if found.converged:
+        found = _after(found, _run_on(engine, plan, found, notify, journal))
+    return with_fewer(engine, plan, found, notify, journal)
+
+
 def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
     """Leave out weak factors as long as the bound is higher without them.
 
@@ -456,13 +480,14 @@ def best_of(
     alone = unexplained(outer, targets)
     plan = Plan([roles[m] for m in inputs], settings, _of_outputs(roles, alone))
     explained = partial(_explained, inner, outer, roles, seen=seen, alone=alone, rng=rng)
-    best, bounds = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
+    best = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
     whole = _all_directions(plan, inner)
     if whole is not None and not best.stopped:
-        run_of_all = _best_start(inner, whole, 1, rng, _of_start(notify, n_init), journal)
-        other, of_other = explained(whole, run_of_all)
-        shares = [independent(outer, m) for m in range(len(targets))]
-        if shares @ (np.array(of_other) - np.array(bounds)) > STRONG:
+        other = explained(whole, _best_start(inner, whole, 1, rng, notify, journal, n_init))
+        simple, of_all = (
+            (tuple(found.state[m] for m in outputs), found.Z[seen]) for found in (best, other)
+        )
+        if predicts_better(outer, simple, of_all, rng):
             best = replace(other, converged=best.converged)
     engine.Z = best.Z
     return best
@@ -471,8 +496,8 @@ def best_of(
 def _all_directions(plan: Plan, inner: Engine) -> Plan | None:
     """The inputs without noise, so that no direction is lost that the outputs may need.
 
-    Columns that have nothing in common have no factors, and yet may tell about outputs. The bound
-    of the outputs says which they prefer.
+    Columns that have nothing in common have no factors, and yet may tell about outputs. Left-out
+    outputs say which they prefer.
     """
     primal = [not (role.exact or data.augmented) for role, data in _pairs(plan, inner)]
     if not any(primal):
@@ -501,8 +526,8 @@ def _explained(
     seen: BoolArray,
     alone: Sequence[Mapping[str, float]],
     rng: np.random.Generator,
-) -> tuple[Run, list[float]]:
-    """A run of the inputs with the outputs that follow from it, and the bounds of these.
+) -> Run:
+    """A run of the inputs with the outputs that follow from it.
 
     No iteration changed the outputs: their terms are the same in all.
     """
@@ -515,8 +540,7 @@ def _explained(
     history = tuple(
         replace(i, lower_bound=i.lower_bound + gain, terms=i.terms | terms) for i in found.history
     )
-    bounds = [sum(of_output.values()) for of_output in explained]
-    return replace(found, state=state, Z=Z, history=history), bounds
+    return replace(found, state=state, Z=Z, history=history)
 
 
 def _of_outputs(roles: Sequence[Role], terms: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -533,20 +557,21 @@ def _best_start(
     rng: np.random.Generator,
     notify: Callback,
     journal: Journal,
+    first: int = 0,
 ) -> Run:
+    """The run with the highest bound, of several starts, which count from the `first`."""
     best: Run | None = None
     settings = plan.settings
     work = engine.rows.size * settings.n_factors
     with threads_for(work):
         Z = spectral(engine, settings.n_factors, rng, settings.free)
         prepared = prepare(engine, plan.roles, Z)
-    for nth in range(n_init):
+    for nth in range(first, first + n_init):
         with threads_for(work):
-            state = start(engine, prepared, rng.standard_normal(Z.shape) if nth else Z)
+            state = start(engine, prepared, rng.standard_normal(Z.shape) if nth > first else Z)
             tell = _of_start(notify, nth) if nth else notify
-            candidate = run(engine, plan, state, tell, journal)
-            if not plan.exact:
-                candidate = with_fewer(engine, plan, candidate, tell, journal)
+            journal.begin()
+            candidate = _ascend(engine, plan, state, tell, journal)
         logger.info(
             "start %d: bound %.6g, %d iterations",
             nth,
@@ -588,8 +613,14 @@ def _explain(
             state.append(next(known))
             continue
         m = len(terms)
-        explained = regress(outer, m, role, Z[seen], total, alone[m], rng)
-        state.append(_with_noise(explained.view, outer.rows.views[m], Z[seen], covariance, rng))
+        data, explained = (
+            outer.rows.views[m],
+            regress(outer, m, role, Z[seen], total, alone[m], rng),
+        )
+        view = _with_noise(explained.view, data, Z[seen], covariance, rng)
+        if not data.augmented and any(role.exact and not role.kernelized for role in inputs):
+            view = replace(view, overdispersion=variance_of_own_directions(data, view, Z[seen]))
+        state.append(view)
         terms.append(explained.terms)
     return tuple(state), Z, terms
 
@@ -622,26 +653,50 @@ def read_out(
 
     In samples that have the view a factor may follow it, and in those that lack it something else.
     Where there are such samples the factors of the others are found anew; a few sweeps are enough.
+    As for outputs, the other views may be without noise.
     """
     inner = engine.part(others)
     seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
     treated = [replace(roles[i], exact=roles[i].kernelized) for i in others]
-    state = tuple(found[i] for i in others)
-    if (seen & ~engine.rows.views[m].observed.any(axis=1)).any():
-        most = MOST_READ_OUT if settings.free else settings.n_factors
-        Z = spectral(inner, most, rng)
-        state = start(inner, prepare(inner, treated, Z), Z)
-    else:
-        inner.Z, _ = inner.settle(state)
-    for _ in range(READ_OUT_SWEEPS):
-        stats = inner.sweep(state)
-        state = global_step(state, centred(stats, inner.rows))
-        keep = informative(state, stats.n_samples)
-        state = tuple(view.keep(keep) for view in state)
-        inner.keep(keep)
+    most = MOST_READ_OUT if settings.free else settings.n_factors
     outer, target = engine.part([m], seen), replace(roles[m], output=True)
     alone = unexplained(outer, [target])
-    return _explain(inner, outer, [*treated, target], state, seen, alone, rng)[0]
+
+    def explained(treated: Sequence[Role], state: State | None) -> tuple[State, Array]:
+        state = _of_few_sweeps(inner, treated, state, most, rng)
+        return _explain(inner, outer, [*treated, target], state, seen, alone, rng)[:2]
+
+    known = tuple(found[i] for i in others)
+    lacking = (seen & ~engine.rows.views[m].observed.any(axis=1)).any()
+    best = explained(treated, None if lacking else known)
+    whole = _all_directions(Plan(treated, settings), inner)
+    if whole is not None:
+        other = explained(whole.roles, None)
+        simple, of_all = ((state[-1:], Z[seen]) for state, Z in (best, other))
+        best = other if predicts_better(outer, simple, of_all, rng) else best
+    return best[0]
+
+
+def _of_few_sweeps(
+    engine: Engine,
+    roles: Sequence[Role],
+    state: State | None,
+    n_factors: int,
+    rng: np.random.Generator,
+) -> State:
+    """Global factors after a few sweeps from a state, or from the spectral one."""
+    if state is None:
+        Z = spectral(engine, n_factors, rng)
+        state = start(engine, prepare(engine, roles, Z), Z)
+    else:
+        engine.Z, _ = engine.settle(state)
+    for _ in range(READ_OUT_SWEEPS):
+        stats = engine.sweep(state)
+        state = global_step(state, centred(stats, engine.rows))
+        keep = informative(state, stats.n_samples)
+        state = tuple(view.keep(keep) for view in state)
+        engine.keep(keep)
+    return state
 
 
 # ---------------------------------------------------------------- progress

@@ -196,6 +196,11 @@ class Groups:
     size: int
 
     @classmethod
+    def one(cls, n: int) -> Groups:
+        """All n items together."""
+        return cls(np.zeros(n, dtype=np.intp), 1)
+
+    @classmethod
     def by_pattern(cls, patterns: BoolArray) -> Groups:
         """Items (rows of `patterns`) that are equal belong together.
 
@@ -203,7 +208,7 @@ class Groups:
         """
         n = len(patterns)
         if n == 0 or (patterns == patterns[0]).all():
-            return cls(np.zeros(n, dtype=np.intp), 1)
+            return cls.one(n)
         bits = np.packbits(patterns, axis=1)
         keys = np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1]))).ravel()
         found, label = np.unique(keys, return_inverse=True)

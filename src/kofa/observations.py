@@ -42,7 +42,7 @@ class Observations:
         """Read the mask off the NaN in `values`, which this takes over and fills with zeros."""
         missing = np.isnan(values[:, :1]) if _whole_rows(values) else np.isnan(values)
         if missing.shape[1] == 1:
-            columns = Groups(np.zeros(values.shape[1], dtype=np.intp), 1)
+            columns = Groups.one(values.shape[1])
         else:
             columns = Groups.by_pattern(missing.T)
         if missing.any():

@@ -177,7 +177,8 @@ class ViewPosterior:
     rho: float = 1.0  # mean curvature of the log-likelihood where z may be, relative to τ
     # (D,): variance that z left open in fit, where z was taken for known and the noise has it in it
     blurred: Array | None = None
-    # (D,): variance of η, where z was taken for known and counts vary more than a Poisson's do
+    # (D,): more variance of η, where z was taken for known: counts may vary more than a Poisson's
+    # do, and samples have directions of their own where inputs count as without noise
     overdispersion: Array | None = None
 
     @property

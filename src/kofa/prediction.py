@@ -175,7 +175,7 @@ class Prediction:
             variance += pulled_back(q, w) + self._novelty(name, q, values)
         else:  # the noise is the likelihood's own
             mean, variance = linear_predictor(q, w, competing, blurred=view.blurred)
-            variance += 0.0 if view.overdispersion is None else view.overdispersion
+        variance += 0.0 if view.overdispersion is None else view.overdispersion
         mean = _calibrated(mean, w, fitted)
         of_holes = variance_of_holes(q, w, competing)
         return mean, variance + np.maximum(of_holes - fitted.holes_in_fit, 0.0)

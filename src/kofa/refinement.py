@@ -150,8 +150,8 @@ def sample_rows(data: Observations, qualify: BoolArray, rng: np.random.Generator
     if len(rows) <= _MOST_ROWS:
         return rows
     rows = rng.permutation(rows)
-    assert data.targets is not None
-    assert data.likelihood is not None
+    if data.targets is None or data.likelihood is None:
+        return np.sort(rows[:_MOST_ROWS])
     targets = data.targets[rows]
     alike = [np.argmax(targets, axis=1)] if data.likelihood.competing else targets.T[:_STRATA]
     rows = rows[np.lexsort(alike)]

@@ -15,16 +15,18 @@ from typing import Protocol
 import numpy as np
 
 from kofa.bound import elbo
-from kofa.linalg import Array
-from kofa.observations import Rows
+from kofa.linalg import Array, Groups, IntArray
+from kofa.observations import Observations, Rows
 from kofa.posterior import Gamma, Known, State, ViewPosterior, Weights
-from kofa.refinement import choose_scale, refine
+from kofa.refinement import choose_scale, left_out, refine, sample_rows
 from kofa.start import LEAST_ENERGY, OUTPUT_START_NOISE, SPECTRAL_SHAPE, Role, start_view
 from kofa.updates import (
     Statistics,
     Touch,
     ViewStatistics,
     centred,
+    known,
+    linear_predictor,
     update_view,
     update_weights,
 )
@@ -33,6 +35,7 @@ _ROUNDS = 12  # of updates of one view, at most
 _GAIN = 1e-5  # nats per sample below which it has converged
 _SCALE_STEPS = 300
 _SCALE_ENOUGH = 1e-4  # relative change of scale and noises that ends the search
+_MOST_LEVERAGE = 1.0 - 1e-6  # of a sample that only rounding keeps from being fitted exactly
 
 
 class Engine(Protocol):
@@ -110,24 +113,68 @@ def _regress(
     view = replace(start_view(role, s, data.likelihood), energy=energy)
     if not data.augmented:
         return _converged(_at_best_scale(view, s, energy), s, stats)
-    known = choose_scale(view, data, Z, energy, rng)
-    weights = update_weights(s, known.mean, view.column_precision, view.precision)
-    view = replace(view, weights=weights, alpha=known, alpha_prior=known)
+    alpha = choose_scale(view, data, Z, energy, rng)
+    weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
+    view = replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
     return _refined(engine, m, view, stats)
 
 
-def independent(engine: Engine, m: int) -> float:
-    """Share of the columns of view m that are independent, (Σ λ)² / Σ λ² of their correlations.
+def predicts_better(
+    engine: Engine,
+    simple: tuple[State, Array],
+    other: tuple[State, Array],
+    rng: np.random.Generator,
+) -> bool:
+    """Whether left-out samples of the views are predicted better than by a simpler explanation.
 
-    The bound takes what the factors leave of the columns for independent. Where they have much in
-    common it counts the same thing many times.
+    By more than a standard error. Each explanation is a state of the views and the known Z. (The
+    bound is no help here: it takes what the factors leave of the columns for independent, and
+    where they have much in common it counts the same thing many times.)
     """
-    view = engine.rows.views[m]
-    y = (view.values - view.y_sum / np.maximum(view.n, 1.0)[view.columns.label]) * view.mask
-    y = y / np.maximum(np.sqrt((y**2).sum(axis=0)), np.finfo(float).tiny)
-    gram = y.T @ y if y.shape[1] < len(y) else y @ y.T
-    squares = max(float((gram**2).sum()), np.finfo(float).tiny)
-    return float(np.trace(gram) ** 2 / squares / y.shape[1])
+    gain = variance = 0.0
+    for data, first, second in zip(engine.rows.views, simple[0], other[0], strict=True):
+        rows = sample_rows(data, np.asarray(data.observed.any(axis=1)), rng)
+        gains = left_out_loss(data, first, simple[1], rows)
+        gains = gains - left_out_loss(data, second, other[1], rows)
+        gain += float(gains.mean())
+        variance += float(gains.var()) / len(gains)
+    return bool(gain > np.sqrt(variance))
+
+
+def left_out_loss(data: Observations, view: ViewPosterior, Z: Array, rows: IntArray) -> Array:
+    """How far some rows are from what all others predict, given the known Z (N, K): (n,).
+
+    Squared errors in units of the columns' variances; of views that are not Gaussian, deviances.
+    Without sample n its residual is larger by 1/(1 − h), where h, the leverage, is the variance of
+    w_d·z_n + b_d in units of the noise.
+    """
+    part, z = data.take(rows), Z[rows]
+    if part.augmented:
+        prior = np.outer(view.column_precision, view.alpha.mean)
+        copies = float(data.observed.any(axis=1).sum()) / len(rows)
+        eta = left_out(part, view.weights.predict(z), prior, z, copies)
+        return np.asarray(-2.0 * part.tangent(eta)[0].sum(axis=1))
+    mean, h = _with_leverage(view, z)
+    error = np.where(part.mask, (part.values - mean) / (1.0 - h), 0.0)
+    spread = np.where(part.mask, part.values - view.weights.y_mean, 0.0) ** 2
+    return np.asarray(error**2 @ (len(z) / np.maximum(spread.sum(axis=0), np.finfo(float).tiny)))
+
+
+def variance_of_own_directions(data: Observations, view: ViewPosterior, Z: Array) -> Array:
+    """What new samples add to the variance of each column by directions that no factor sees: (D,).
+
+    Where inputs have no noise, each sample of the fit has a direction of its own in Z. Left out,
+    its variance would be 1/(τ (1 − h)), and the fit says (1 + h)/τ.
+    """
+    _, h = _with_leverage(view, Z)
+    n = np.maximum(data.mask.sum(axis=0), 1)
+    return np.asarray(np.where(data.mask, h**2 / (1.0 - h), 0.0).sum(axis=0) / n / view.precision)
+
+
+def _with_leverage(view: ViewPosterior, Z: Array) -> tuple[Array, Array]:
+    """⟨w_d⟩·z_n + ⟨b_d⟩ for a known Z, and its variance in units of the noise, each (N, D)."""
+    mean, variance = linear_predictor(known(Z, Groups.one(len(Z))), view.weights)
+    return mean, np.minimum(view.precision * variance, _MOST_LEVERAGE)
 
 
 def _terms(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> dict[str, float]:

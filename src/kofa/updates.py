@@ -98,7 +98,7 @@ def evidence_by_pattern(state: State, rows: Rows, aside: bool = False) -> Eviden
 def _sums_by_pattern(view: ViewPosterior, observed: BoolArray, tight: bool, bare: bool) -> Array:
     """The sums over the columns (P, D) that each pattern has; those of all columns are simpler."""
     n, k = view.weights.mean.shape
-    whole = _sums(view, Groups(np.zeros(n, dtype=np.intp), 1), tight, bare)
+    whole = _sums(view, Groups.one(n), tight, bare)
     total = np.where(observed.all(axis=1, keepdims=True), whole, 0.0)
     holed = observed.any(axis=1) & ~observed.all(axis=1)
     if holed.any():

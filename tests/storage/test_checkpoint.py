@@ -127,6 +127,21 @@ def test_fit_that_ran_out_of_iterations_can_be_given_more(name, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:The bound was still growing")
+@pytest.mark.parametrize("after", [3, 40])
+def test_starts_that_are_given_more_iterations_may_be_broken_off_again(after, tmp_path):
+    """Each continues as itself, not as another one."""
+    whole, data = model_of("three starts")
+    whole.fit(data)
+    options = {"checkpoint": tmp_path / "c", "checkpoint_every": 0.0}
+    model_of("three starts", max_iter=4, **options)[0].fit(data)
+    broken, _ = model_of("three starts", callback=breaking(after), **options)
+    with pytest.raises(BrokenOffError):
+        broken.fit(data, resume=True)
+    again = model_of("three starts", **options)[0].fit(data, resume=True)
+    assert again.lower_bound_ == pytest.approx(whole.lower_bound_, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The bound was still growing")
 def test_fit_that_ended_with_pruning_can_be_given_more(tmp_path):
     whole, data = model_of("two tables")
     pruned = []

@@ -39,9 +39,10 @@ class Checkpoint(Journal):
         self.path, self.every, self.key, self.continues = path, every, key, resume
         self.prepared: Any = None
         self.after: Any = None  # the state of the random numbers after the preparation
-        self.runs: list[Run] = []  # those that ended
+        self.runs: dict[str, Run] = {}  # those that ended, by name
         self.current: Run | None = None
-        self.place = 0  # of the run that begins next
+        self.start, self.stage = 0, 0  # which, together, name a run
+        self.name = ""  # of the current run
         self.due = time.monotonic() + every
         self.failed = False  # to write it, of which there is one warning
         self.stack = ExitStack()
@@ -55,7 +56,8 @@ class Checkpoint(Journal):
                 f"to begin anew, or name another checkpoint."
             )
         self.prepared, self.after = content["prepared"], content["after"]
-        self.runs, self.current = content["runs"], content["current"]
+        self.runs = content["runs"]
+        self.name, self.current = content["name"], content["current"]
 
     def write(self) -> None:
         """Write all that is known to disk."""
@@ -74,7 +76,8 @@ class Checkpoint(Journal):
             "key": self.key,
             "prepared": self.prepared,
             "after": self.after,
-            "runs": [_run_to_dict(run) for run in self.runs],
+            "runs": {name: _run_to_dict(run) for name, run in self.runs.items()},
+            "name": self.name,
             "current": self.current and _run_to_dict(self.current),
         }
 
@@ -134,9 +137,15 @@ class Checkpoint(Journal):
         rng.bit_generator.state = self.after
         return self.prepared
 
+    def begin(self) -> None:
+        self.start, self.stage = self.start + 1, 0
+
     def resume(self) -> Run | None:
-        place, self.place = self.place, self.place + 1
-        return self.runs[place] if place < len(self.runs) else self.current
+        name = f"{self.start}.{self.stage}"
+        self.stage += 1
+        if name != self.name:
+            self.name, self.current = name, None
+        return self.current or self.runs.get(name)
 
     def reached(self, run: Run) -> None:
         self.current = replace(run, stopped=False)  # a fit that is continued wants to go on
@@ -144,7 +153,8 @@ class Checkpoint(Journal):
 
     def ended(self, run: Run) -> None:
         if not run.stopped:
-            self.runs, self.current = _without_spare_factors([*self.runs, run]), None
+            self.runs = _without_spare_factors({**self.runs, self.name: run})
+            self.current = None
             self._write_if_due()
 
 
@@ -155,26 +165,25 @@ def check_can_be_kept(study: Study) -> None:
     to_json({"views": names}, _OTHERWISE)
 
 
-def _without_spare_factors(runs: list[Run]) -> list[Run]:
+def _without_spare_factors(runs: dict[str, Run]) -> dict[str, Run]:
     """The runs, with the factors of samples only where they are still needed.
 
     The next run may begin where the last one ended, the best one may be the result, and one that
     ran out of iterations may be given more.
     """
-    best = int(np.argmax([run.lower_bound for run in runs]))
-    needed = {best, len(runs) - 1}
-    return [
-        run if i in needed or not run.converged else replace(run, Z=np.empty((0, run.n_factors)))
-        for i, run in enumerate(runs)
-    ]
+    best = max(runs, key=lambda name: runs[name].lower_bound)
+    needed = {best, list(runs)[-1]}
+    spare = [name for name, run in runs.items() if run.converged and name not in needed]
+    return runs | {n: replace(runs[n], Z=np.empty((0, runs[n].n_factors))) for n in spare}
 
 
 def _read_content(path: archive.StrPath) -> dict[str, Any]:
     try:
         content = model_file.read_object(path, "checkpoint")
-        content["runs"] = [_run_from_dict(run) for run in content["runs"]]
+        content["runs"] = {name: _run_from_dict(run) for name, run in content["runs"].items()}
         content["current"] = content["current"] and _run_from_dict(content["current"])
-        return {name: content[name] for name in ("key", "prepared", "after", "runs", "current")}
+        names = ("key", "prepared", "after", "runs", "name", "current")
+        return {name: content[name] for name in names}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileError):
             raise

@@ -1,0 +1,79 @@
+"""Views explained by factors that have not seen them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kofa
+from kofa.engine import InMemory
+from kofa.observations import Observations, Rows
+from kofa.posterior import Known
+from kofa.regression import left_out_loss, predicts_better, regress, unexplained
+from kofa.start import Role
+from kofa.updates import centred, update_weights
+
+OUTPUT = Role("y", output=True, noise_per_column=True)
+
+
+def explained(y, Z, energy=None):
+    """The engine of an output, and what is known of it from Z."""
+    engine = InMemory(Rows.stack([Observations.from_values(y.copy())]))
+    energy = np.ones(Z.shape[1]) if energy is None else energy
+    (alone,) = unexplained(engine, [OUTPUT])
+    return engine, regress(engine, 0, OUTPUT, Z, energy, alone, np.random.default_rng(0)).view
+
+
+def weights_without(n, y, Z, view):
+    """The weights of the same priors and noises from all samples but n."""
+    engine = InMemory(Rows.stack([Observations.from_values(np.delete(y, n, axis=0))]))
+    (s,) = centred(engine.summarise(np.delete(Z, n, axis=0)), engine.rows)
+    return update_weights(s, view.alpha.mean, view.column_precision, view.precision)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_left_out_loss_is_that_of_fits_without_the_sample(rng, holes):
+    Z = rng.standard_normal((30, 4))
+    y = Z @ rng.standard_normal((4, 3)) + rng.standard_normal((30, 3))
+    y[rng.random(y.shape) < (0.2 if holes else 0.0)] = np.nan
+    engine, view = explained(y, Z)
+    # The last update of the noise came after that of the weights.
+    view = replace(view, tau=Known(view.precision))
+    (s,) = centred(engine.summarise(Z), engine.rows)
+    weights = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
+    view = replace(view, weights=weights)
+    loss = left_out_loss(engine.rows.views[0], view, Z, np.arange(30))
+    predicted = [weights_without(n, y, Z, view).predict(Z[n : n + 1])[0] for n in range(30)]
+    spread = np.nansum((y - np.nanmean(y, axis=0)) ** 2, axis=0) / 30
+    np.testing.assert_allclose(loss, np.nansum((y - predicted) ** 2 / spread, axis=1), rtol=1e-8)
+
+
+@pytest.mark.parametrize("needed", [False, True])
+def test_all_directions_are_taken_where_left_out_outputs_need_them(rng, needed):
+    Z = rng.standard_normal((80, 6))
+    W = rng.standard_normal((6, 3))
+    W[2:] *= needed
+    y = Z @ W + 0.5 * rng.standard_normal((80, 3))
+    engine, few = explained(y, Z[:, :2])
+    _, every = explained(y, Z)
+    pair = ((few,), Z[:, :2]), ((every,), Z)
+    assert predicts_better(engine, *pair, rng) == needed
+
+
+def wide(rng, n):
+    """More columns than samples, with many weak directions that an output follows."""
+    Z = rng.standard_normal((n + 200, 60))
+    x = Z @ rng.standard_normal((60, 300)) + rng.standard_normal((n + 200, 300))
+    y = Z @ rng.standard_normal((60, 20)) / 8.0 + 0.3 * rng.standard_normal((n + 200, 20))
+    return x, y
+
+
+@pytest.mark.parametrize("outputs", [["y"], None])
+def test_intervals_hold_where_new_samples_have_directions_of_their_own(rng, outputs):
+    x, y = wide(rng, 50)
+    views = {"x": kofa.Real(), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=outputs).fit({"x": x[:50], "y": y[:50]})
+    low, high = model.predict_quantiles({"x": x[50:]}, "y", [0.05, 0.95])
+    assert 0.85 < np.mean((low <= y[50:]) & (y[50:] <= high)) < 0.95
