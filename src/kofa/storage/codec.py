@@ -12,7 +12,6 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,12 @@ from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.fields import is_name, read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import NamedArrays
-from kofa.storage.schema import SAVED_KERNELS, SAVED_LIKELIHOODS, SCHEMA
+from kofa.storage.schema import NAMES_IN_FILES, SAVED_KERNELS, SAVED_LIKELIHOODS, SCHEMA
 
 OTHERWISE = "keep the model with joblib.dump"  # where a file cannot hold it
-_CLASSES = {cls.__name__: cls for cls in SCHEMA}
-_TYPES: dict[str, type[Any]] = {
-    t.__name__: t for t in (*SAVED_KERNELS, *SAVED_LIKELIHOODS, bool, int)
-}
+_CLASSES = {name: cls for cls, name in NAMES_IN_FILES.items()}
+_TYPES: dict[str, type[Any]] = {"bool": bool, "int": int}  # which are values themselves
+_TYPES |= {NAMES_IN_FILES[cls]: cls for cls in (*SAVED_KERNELS, *SAVED_LIKELIHOODS)}
 _LONG = 16  # values in a tuple from which on it is stored once, or as an array
 _LONGEST_INT = 3000  # bits
 _LONGEST_TEXT = 2**16  # characters
@@ -77,7 +75,7 @@ class _Writer:
         if isinstance(value, np.ndarray):
             return self._array(value)
         if type(value) in SCHEMA:
-            return {type(value).__name__: self._fields(value)}
+            return {NAMES_IN_FILES[type(value)]: self._fields(value)}
         return self._other(value)
 
     def _scalar(self, value: Any) -> Any:
@@ -109,7 +107,8 @@ class _Writer:
         return found
 
     def _fields(self, value: Any) -> Any:
-        held = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        schema = SCHEMA[type(value)]
+        held = {name: getattr(value, f.attribute_of(name)) for name, f in schema.items()}
         if isinstance(value, FittedView):
             held["dtype"] = _dtype_of_labels(value)
             for name in (*(value.inputs or ()), *(value.outputs or ())):
@@ -145,8 +144,9 @@ class _Writer:
 
     def _other(self, value: Any) -> Any:
         """Types, dtypes and dates, if they would come back as they are."""
-        if isinstance(value, type) and value in _TYPES.values():
-            return {"type": value.__name__}
+        for name, known in _TYPES.items():
+            if value is known:
+                return {"type": name}
         converted = dtypes.dtype_to_json(value, self.convert)
         if converted is None or not _comes_back(converted, value):
             self._refuse(value)

@@ -35,6 +35,10 @@ class Field:
     check: Check = lambda *_: None
     default: Any = REQUIRED  # its value in files that lack it
     is_array: bool = False  # one number may stand for an array without dimensions
+    attribute: str = ""  # its name in Python, where that is another than in files
+
+    def attribute_of(self, name: str) -> str:
+        return self.attribute or name
 
 
 Fields = dict[str, Field]
@@ -46,7 +50,7 @@ def since_0_2(field: Field, default: Any) -> Field:
 
 
 def read_fields(title: str, schema: Fields, given: dict[str, Any]) -> dict[str, Any]:
-    """What was given for each field, which must be of its type, or the default of old files."""
+    """What a file gives for each field, by attribute: of its type, or the default of old files."""
     for name, value in given.items():
         require(name in schema, f"a {title} has no {excerpt(name)}")
         if schema[name].is_array and isinstance(value, float):
@@ -55,7 +59,10 @@ def read_fields(title: str, schema: Fields, given: dict[str, Any]) -> dict[str, 
     for name, field in schema.items():
         missing = name not in given and field.default is REQUIRED
         require(not missing, f"a {title} lacks its {name}")
-    return {name: copy(field.default) for name, field in schema.items()} | given
+    return {
+        field.attribute_of(name): given[name] if name in given else copy(field.default)
+        for name, field in schema.items()
+    }
 
 
 # ---------------------------------------------------------------- plain values

@@ -49,7 +49,7 @@ def check_fields(value: Any, sizes: Sizes) -> None:
     """Raise unless the fields of an object have the shapes and limits that are stated here."""
     sizes = {"1": 1, **sizes}
     for name, field in SCHEMA[type(value)].items():
-        field.check(name, getattr(value, name), sizes)
+        field.check(name, getattr(value, field.attribute_of(name)), sizes)
 
 
 def _check_graph(_: str, graph: Any, sizes: Sizes) -> None:
@@ -177,6 +177,9 @@ SCHEMA: dict[type[Any], Fields] = {
     },
     ReadOut: {"views": f.tuple_of(f.text), "state": STATE, **_calibration},
 }  # fmt: skip
+
+# The names of classes in files. One that is renamed in Python keeps its name here.
+NAMES_IN_FILES = {cls: cls.__name__ for cls in SCHEMA}
 
 # ---------------------------------------------------------------- a model as a whole
 
