@@ -174,8 +174,12 @@ class Journal:
         """What the preparation of the fit gives, or gave."""
         return prepare()
 
-    def begin(self) -> None:
-        """The runs from here on are those of the next start."""
+    def begin(self) -> Run | None:
+        """The runs from here on are those of the next start; what it gave, if it is over."""
+        return None
+
+    def end(self, run: Run) -> None:
+        """The start is over, and gave this."""
 
     def resume(self) -> Run | None:
         """Where the run that begins now stood when the fit was broken off, if it had begun."""
@@ -226,8 +230,7 @@ def run(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Jou
     """Coordinate ascent from one state until the bound stands still."""
     settings = plan.settings
     now = journal.resume() or Run(state, engine.Z)
-    # A checkpoint does not keep the factors of samples of runs that are over.
-    engine.Z = now.Z if len(now.Z) == engine.rows.n_samples else engine.settle(now.state)[0]
+    engine.Z = now.Z
     if not (now.ended and now.finished(settings)):
         while not now.finished(settings):
             now = _iterate(engine, plan, now, notify)
@@ -570,8 +573,8 @@ def _best_start(
         with threads_for(work):
             state = start(engine, prepared, rng.standard_normal(Z.shape) if nth > first else Z)
             tell = _of_start(notify, nth) if nth else notify
-            journal.begin()
-            candidate = _ascend(engine, plan, state, tell, journal)
+            candidate = journal.begin() or _ascend(engine, plan, state, tell, journal)
+            journal.end(candidate)
         logger.info(
             "start %d: bound %.6g, %d iterations",
             nth,
@@ -583,6 +586,8 @@ def _best_start(
         if candidate.stopped:
             break
     assert best is not None
+    if len(best.Z) < engine.rows.n_samples:  # a checkpoint keeps them of few starts
+        best = replace(best, Z=engine.settle(best.state)[0])
     best = in_order(engine, best)
     # A kernel has a long tail of weak directions and would always like more.
     kernelized = any(role.kernelized for role in plan.roles)

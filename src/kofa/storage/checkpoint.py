@@ -39,7 +39,8 @@ class Checkpoint(Journal):
         self.path, self.every, self.key, self.continues = path, every, key, resume
         self.prepared: Any = None
         self.after: Any = None  # the state of the random numbers after the preparation
-        self.runs: dict[str, Run] = {}  # those that ended, by name
+        # Runs that ended, by name: "1.0", "1.1", … of a start, and "1" once all of it is over
+        self.runs: dict[str, Run] = {}
         self.current: Run | None = None
         self.start, self.stage = 0, 0  # which, together, name a run
         self.name = ""  # of the current run
@@ -137,8 +138,16 @@ class Checkpoint(Journal):
         rng.bit_generator.state = self.after
         return self.prepared
 
-    def begin(self) -> None:
+    def begin(self) -> Run | None:
         self.start, self.stage = self.start + 1, 0
+        return self.runs.get(str(self.start))
+
+    def end(self, run: Run) -> None:
+        if run.converged and not run.stopped:
+            own = f"{self.start}."
+            others = {n: other for n, other in self.runs.items() if not n.startswith(own)}
+            self.runs = _without_spare_factors({**others, str(self.start): run})
+            self._write_if_due()
 
     def resume(self) -> Run | None:
         name = f"{self.start}.{self.stage}"
@@ -153,8 +162,7 @@ class Checkpoint(Journal):
 
     def ended(self, run: Run) -> None:
         if not run.stopped:
-            self.runs = _without_spare_factors({**self.runs, self.name: run})
-            self.current = None
+            self.runs, self.current = {**self.runs, self.name: run}, None
             self._write_if_due()
 
 
@@ -166,15 +174,14 @@ def check_can_be_kept(study: Study) -> None:
 
 
 def _without_spare_factors(runs: dict[str, Run]) -> dict[str, Run]:
-    """The runs, with the factors of samples only where they are still needed.
+    """The runs, with the factors of samples only where they may be needed.
 
-    The next run may begin where the last one ended, the best one may be the result, and one that
-    ran out of iterations may be given more.
+    Of starts that are over, the best may be the result.
     """
-    best = max(runs, key=lambda name: runs[name].lower_bound)
-    needed = {best, list(runs)[-1]}
-    spare = [name for name, run in runs.items() if run.converged and name not in needed]
-    return runs | {n: replace(runs[n], Z=np.empty((0, runs[n].n_factors))) for n in spare}
+    over = {name: run for name, run in runs.items() if "." not in name}
+    best = max(over, key=lambda name: over[name].lower_bound)
+    spare = {n: replace(r, Z=np.empty((0, r.n_factors))) for n, r in over.items() if n != best}
+    return runs | spare
 
 
 def _read_content(path: archive.StrPath) -> dict[str, Any]:
