@@ -74,16 +74,17 @@ _weighted_since_0_2: Fields = {
     **{name: since_0_2(_weighted[name], None) for name in ("relevance", "groups", "sparsity")},
     "objective": since_0_2(_weighted["objective"], "evidence"),
 }
-_declared: Fields = {
+_noisy: Fields = {  # in the order in which files have them
     "kernel": f.anything,
     "sparse": f.or_word(truth, "ard"),
+    "noise": f.one_of(*get_args(views.Noise)),
     "scale": truth,
     "landmarks": f.or_word(whole, "auto", "all"),
     "landmarks_by": f.one_of(*get_args(Choice)),
     "max_landmarks": maybe(whole),
     "share": maybe(number),
 }
-_noisy: Fields = {**_declared, "noise": f.one_of(*get_args(views.Noise))}
+_declared: Fields = {name: field for name, field in _noisy.items() if name != "noise"}
 _calibration: Fields = {
     "sharpness": f.limited("its sharpness is negative", least=0.0),
     "centre": since_0_2(maybe(reals("C")), None),
