@@ -24,7 +24,7 @@ import kofa
 from experiments.data import read_npz
 from experiments.tasks import Result, Task
 from kofa.errors import FileError
-from kofa.replacing import replacing
+from kofa.storage.atomic import atomic_write
 
 
 @cache
@@ -84,7 +84,7 @@ class Store:
     def write(self, task: Task, result: Result) -> None:
         origin = self.origins[task] = Origin.now()
         self.folder.mkdir(parents=True, exist_ok=True)
-        with replacing(self.folder / file_name(task)) as part, part.open("wb") as file:
+        with atomic_write(self.folder / file_name(task)) as part, part.open("wb") as file:
             arrays: dict[str, Any] = {
                 name: np.asarray(v, dtype=float) for name, v in result.items()
             }

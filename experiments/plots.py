@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kofa.replacing import replacing
+from kofa.storage.atomic import atomic_write
 
 # Okabe & Ito (2008): distinct with any kind of colour vision; black and yellow left out
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
@@ -55,7 +55,7 @@ def figure(path: Path, width: float = COLUMN, height: float = 2.6) -> Iterator[A
     with rc_context(_STYLE):
         drawn = Figure(figsize=(width, height), layout="constrained")
         yield drawn
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             drawn.savefig(part, dpi=DPI, format="png")
 
 

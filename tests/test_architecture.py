@@ -12,13 +12,13 @@ import pytest
 import kofa
 
 ORDER = [
-    "errors", "checks", "replacing", "members", "archive", "dtypes", "linalg",
-    "tables", "scaling", "graphs", "kernels", "landmarks", "likelihoods", "views", "observations",
-    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "start",
-    "regression", "inference",
-    "engine", "learning", "selection", "published", "study", "lessons", "vectors", "encoding",
-    "uncertainty", "prediction", "inspection", "schema", "soundness", "codec", "checkpoint",
-    "omics", "model", "estimators", "files", "cli",
+    "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
+    "engines", "views", "preparation", "results", "storage", "progress", "omics", "model",
+    "estimators", "files", "cli",
+]  # fmt: skip
+ORDER_IN_STORAGE = [
+    "damage", "atomic", "zip_directory", "npy", "manifest", "archive", "dtypes", "fields",
+    "schema", "codec", "validation", "model_file", "checkpoint",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 
@@ -92,6 +92,15 @@ def test_every_module_has_its_place():
 
 def test_modules_import_only_from_those_above():
     assert list(wrong_imports(SOURCE)) == []
+
+
+def test_modules_of_storage_import_only_from_those_above():
+    folder = SOURCE / "storage"
+    assert {path.stem for path in folder.glob("*.py")} == {*ORDER_IN_STORAGE, "__init__"}
+    for place, name in enumerate(ORDER_IN_STORAGE):
+        inside = [one.split(".") for one in named_imports(folder / f"{name}.py", SOURCE)]
+        seen = {parts[2] for parts in inside if parts[:2] == ["kofa", "storage"]}
+        assert seen <= set(ORDER_IN_STORAGE[:place]), name
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.members import DamageError, require, shown
+from kofa.storage.damage import DamageError, excerpt, require
 
 _NUMPY = re.compile(r"\|[bOiu]1?|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8(\[\w{1,2}\])?")
 _PANDAS = {
@@ -22,31 +22,33 @@ _PANDAS = {
 }  # fmt: skip
 _ZONE = re.compile(r"(?!dateutil)[A-Za-z0-9_+:/-]{1,40}")
 
-Inner = Callable[[Any], Any]  # packs or unpacks what is inside
+_LONGEST_WORD = 1024  # characters for which a type of labels has space, unless a label has more
 
-# ---------------------------------------------------------------- pack
+Convert = Callable[[Any], Any]  # what is inside a value, to JSON or from it
+
+# ---------------------------------------------------------------- to JSON
 
 
-def pack(value: Any, inner: Inner) -> dict[str, Any] | None:
+def dtype_to_json(value: Any, convert: Convert) -> dict[str, Any] | None:
     """A dtype of NumPy or pandas, or a date of pandas; None for anything else."""
     if isinstance(value, np.dtype):
         return {"dtype": value.str} if _NUMPY.fullmatch(value.str) else None
-    return _pack_pandas(value, inner) if type(value).__module__.startswith("pandas") else None
+    return _from_pandas(value, convert) if type(value).__module__.startswith("pandas") else None
 
 
-def _pack_pandas(value: Any, inner: Inner) -> dict[str, Any] | None:
+def _from_pandas(value: Any, convert: Convert) -> dict[str, Any] | None:
     name = type(value).__name__
     if name == "Timestamp":
-        return _pack_timestamp(value)
+        return _from_timestamp(value)
     if name == "CategoricalDtype" and value.categories is not None:
-        kind = inner(value.categories.dtype)
-        return {"category": [inner(value.categories.tolist()), kind, value.ordered]}
+        labels, dtype = value.categories.tolist(), value.categories.dtype
+        return {"category": [convert(labels), convert(dtype), value.ordered]}
     if name == "StringDtype":
         return {"string": [value.storage, "nan" if isinstance(value.na_value, float) else "NA"]}
     return {"pandas": str(value)} if str(value) in _PANDAS else None
 
 
-def _pack_timestamp(value: Any) -> dict[str, Any] | None:
+def _from_timestamp(value: Any) -> dict[str, Any] | None:
     zone = None if value.tz is None else str(value.tz)
     try:
         return {"timestamp": [value.value, value.unit, zone]}
@@ -54,17 +56,17 @@ def _pack_timestamp(value: Any) -> dict[str, Any] | None:
         return None
 
 
-# ---------------------------------------------------------------- unpack
+# ---------------------------------------------------------------- from JSON
 
 
-def unpackers(inner: Inner) -> dict[str, Callable[[Any], Any]]:
-    """What reads each of the keys; a `FileError` for anything that was not packed here."""
+def dtype_readers(convert: Convert) -> dict[str, Callable[[Any], Any]]:
+    """What reads the value of each key; a `DamageError` for all that is not written here."""
     return {
         "dtype": _numpy_dtype,
         "pandas": _pandas_dtype,
         "string": _string_dtype,
         "timestamp": _timestamp,
-        "category": lambda value: _category(value, inner),
+        "category": lambda value: _category(value, convert),
     }
 
 
@@ -74,20 +76,20 @@ def _numpy_dtype(text: Any) -> Any:
             return np.dtype(text)
     except TypeError:
         pass
-    raise DamageError(f"its dtype {shown(text)} is unknown")
+    raise DamageError(f"its dtype {excerpt(text)} is unknown")
 
 
 def _pandas_dtype(name: Any) -> Any:
-    require(isinstance(name, str) and name in _PANDAS, f"its dtype {shown(name)} is unknown")
+    require(isinstance(name, str) and name in _PANDAS, f"its dtype {excerpt(name)} is unknown")
     with with_pandas("a column") as pd:
         return pd.api.types.pandas_dtype(name)
 
 
 def _string_dtype(value: Any) -> Any:
-    storage, missing = items(value, 2)
+    storage, missing = list_of_length(value, 2)
     require(storage in ("python", "pyarrow") and missing in ("NA", "nan"), "its words are unknown")
     with with_pandas("words") as pd:
-        for kind in (storage, "python"):  # pyarrow may not be here
+        for kind in (storage, "python"):  # pyarrow may not be installed
             try:
                 return pd.StringDtype(kind) if missing == "NA" else pd.StringDtype(kind, math.nan)
             except (ImportError, TypeError):
@@ -96,7 +98,7 @@ def _string_dtype(value: Any) -> Any:
 
 
 def _timestamp(value: Any) -> Any:
-    nanoseconds, unit, zone = items(value, 3)
+    nanoseconds, unit, zone = list_of_length(value, 3)
     require(
         type(nanoseconds) is int
         and unit in ("s", "ms", "us", "ns")
@@ -107,17 +109,23 @@ def _timestamp(value: Any) -> Any:
         return pd.Timestamp(nanoseconds, unit="ns", tz=zone).as_unit(unit)
 
 
-def _category(value: Any, inner: Inner) -> Any:
-    values, kind, ordered = items(value, 3)
-    require(isinstance(values, list), "its categories are no list")
+def _category(value: Any, convert: Convert) -> Any:
+    labels, dtype, ordered = list_of_length(value, 3)
+    require(isinstance(labels, list), "its categories are no list")
     require(ordered is None or isinstance(ordered, bool), "an order is not True or False")
-    categories, dtype = inner(values), inner(kind)
+    labels, dtype = convert(labels), convert(dtype)
     with with_pandas("categories") as pd:
-        index = pd.Index(categories, dtype=dtype, tupleize_cols=False)
+        index = pd.Index(labels, dtype=dtype, tupleize_cols=False)
         return pd.CategoricalDtype(index, ordered)
 
 
-def items(value: Any, n: int) -> list[Any]:
+def longest_word_type(labels: Any) -> np.dtype[Any]:
+    """The longest type of words that a file may give to these labels."""
+    longest = max((len(str(label)) for label in labels.tolist()), default=0)
+    return np.dtype(f"U{max(_LONGEST_WORD, longest)}")
+
+
+def list_of_length(value: Any, n: int) -> list[Any]:
     """The list, if it is one of this length."""
     require(isinstance(value, list) and len(value) == n, "its manifest has a list of other length")
     return list(value)
@@ -125,7 +133,7 @@ def items(value: Any, n: int) -> list[Any]:
 
 @contextmanager
 def with_pandas(what: str) -> Iterator[Any]:
-    """pandas, which a file may need; its refusals as ours."""
+    """pandas, which a file may need; its errors as ours."""
     try:
         import pandas as pd
 

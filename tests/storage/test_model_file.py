@@ -26,7 +26,7 @@ import pytest
 from sklearn.utils.validation import check_is_fitted
 
 import kofa
-from kofa import archive
+from kofa.storage.archive import read_archive, write_archive
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -492,10 +492,10 @@ def test_what_would_not_load_is_not_saved(changes, path):
 
 def test_many_iterations_take_no_more_than_they_take_in_the_file(path):
     fitted("undeclared").save(path)
-    manifest, arrays = archive.read(path)
+    manifest, arrays = read_archive(path)
     name = next(name for name in arrays if "values" in name)
     arrays[name] = np.repeat(arrays[name][:1], 200_000, axis=0)
-    archive.write(path, manifest, arrays)
+    write_archive(path, manifest, arrays)
     tracemalloc.start()
     loaded = kofa.load(path)
     peak = tracemalloc.get_traced_memory()[1]
@@ -702,12 +702,12 @@ def test_long_declarations_are_shortened_for_people(path):
     views = {"x": kofa.Real(kernel=kofa.Linear(relevance=relevance.tolist())), "y": kofa.Real()}
     model = copy.copy(model).set_params(views=views)
     assert saved(model, path).views == views
-    assert len(archive.read(path)[0]["about"]["views"]["x"]) < 5000
+    assert len(read_archive(path)[0]["about"]["views"]["x"]) < 5000
 
 
 def test_the_file_tells_people_what_it_is(path):
     fitted("groups").save(path)
-    manifest, _ = archive.read(path)
+    manifest, _ = read_archive(path)
     assert manifest["format"] == "kofa"
     assert manifest["kofa_version"] == kofa.__version__
     assert manifest["about"]["views"]["x"].startswith("Real(kernel=RBF(width='auto'")

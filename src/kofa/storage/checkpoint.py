@@ -1,14 +1,13 @@
-"""Long fits survive: where a fit stands is written to disk every so often, and read back.
+"""Checkpoints: the state of a fit that is running, written to disk from time to time.
 
 A fit does everything in the same order each time: it prepares the views, then makes one run after
-the other. A checkpoint keeps what the preparation gave, the runs that ended, and where the last
-one stands. A fit that is continued goes the same way again and takes from it what is there.
+the other. A checkpoint keeps the result of the preparation, the runs that ended, and the state of
+the last one. A fit that is continued repeats these steps and takes from it what is there.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -18,27 +17,25 @@ from typing import Any, Self
 
 import numpy as np
 
-from kofa import archive, codec
 from kofa.errors import FileError, warn
 from kofa.inference.run import Iteration, Journal, Run
 from kofa.preparation.fit_data import FitData
-from kofa.replacing import lock_of, locked
+from kofa.storage import archive, model_file
+from kofa.storage.atomic import lock_path, locked
+from kofa.storage.codec import to_json
 
-_OR_ELSE = "fit without checkpoint"  # where one cannot hold the fit
-_PAUSE = 10.0  # before the next writing, at least so many times what the last one took
-_RETRY = 10.0  # seconds before the next writing after one that failed
+_OTHERWISE = "fit without checkpoint"  # where one cannot hold the fit
+_PAUSE = 10.0  # before it is written again, at least so many times what writing took
+_RETRY = 10.0  # seconds before it is written again if that failed
 
 
 class Checkpoint(Journal):
-    """A journal on disk. `key` tells fits apart: one is not continued with other data.
+    """A journal on disk. `key` identifies the fit: one is not continued with other data.
 
-    It is locked from the beginning of the fit to its end: two fits would take turns in replacing
-    what the other wrote.
+    It is locked from the beginning of the fit to its end, so that no two fits write to it.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], every: float, key: str, resume: bool = False
-    ) -> None:
+    def __init__(self, path: archive.StrPath, every: float, key: str, resume: bool = False) -> None:
         self.path, self.every, self.key, self.continues = path, every, key, resume
         self.prepared: Any = None
         self.after: Any = None  # the state of the random numbers after the preparation
@@ -48,12 +45,12 @@ class Checkpoint(Journal):
         self.start, self.stage = 0, 0  # which, together, name a run
         self.name = ""  # of the current run
         self.due = time.monotonic() + every
-        self.failed = False  # so that a writing that fails is warned of once
+        self.failed = False  # to write it, of which there is one warning
         self.stack = ExitStack()
 
     def read(self) -> None:
         """Take up what an earlier fit wrote to the path."""
-        content = _content(self.path)
+        content = _read_content(self.path)
         if content["key"] != self.key:
             raise FileError(
                 f"{self.path} was written by a fit with other data or settings; fit without resume "
@@ -64,24 +61,31 @@ class Checkpoint(Journal):
         self.name, self.current = content["name"], content["current"]
 
     def write(self) -> None:
-        """Put all that is known on disk, in one piece."""
+        """Write all that is known to disk."""
         began = time.monotonic()
-        codec.write(self.path, "checkpoint", self._held(), or_else=_OR_ELSE)
+        self._write(self._content())
         now = time.monotonic()
         self.due = now + max(self.every, _PAUSE * (now - began))
 
-    def _held(self) -> dict[str, Any]:
+    def _write(self, content: Any, only_try: bool = False) -> None:
+        model_file.write_object(
+            self.path, "checkpoint", content, otherwise=_OTHERWISE, only_try=only_try
+        )
+
+    def _content(self) -> dict[str, Any]:
         return {
             "key": self.key,
             "prepared": self.prepared,
             "after": self.after,
-            "runs": {name: _folded(run) for name, run in self.runs.items()},
+            "runs": {name: _run_to_dict(run) for name, run in self.runs.items()},
             "name": self.name,
-            "current": self.current and _folded(self.current),
+            "current": self.current and _run_to_dict(self.current),
         }
 
-    def _try_to_write(self) -> None:
+    def _write_if_due(self, at_end: bool = False) -> None:
         """A checkpoint that cannot be written is no reason to lose the fit."""
+        if time.monotonic() < self.due and not at_end:
+            return
         try:
             self.write()
         except (FileError, OSError, MemoryError) as error:
@@ -96,23 +100,23 @@ class Checkpoint(Journal):
     # ------------------------------------------------------------ as a journal
 
     def __enter__(self) -> Self:
-        target = archive.target_of(self.path)  # now, not after an hour
+        target = archive.resolve_target(self.path)  # now, not after an hour
         with ExitStack() as stack:
-            with archive.writing(self.path):
-                ours = stack.enter_context(locked(lock_of(target)))
+            with archive.naming_target(self.path):
+                ours = stack.enter_context(locked(lock_path(target)))
             if ours is False:
                 raise FileError(
                     f"{self.path} is the checkpoint of another fit that is running now; wait for "
                     f"its end, or name another checkpoint."
                 )
             if target.exists():
-                self._check_there(target)
+                self._check_is_checkpoint(target)
                 if self.continues:
                     self.read()
             self.stack = stack.pop_all()
         return self
 
-    def _check_there(self, target: Path) -> None:
+    def _check_is_checkpoint(self, target: Path) -> None:
         """Never write over anything but a checkpoint."""
         found = archive.contents_of(target)
         if found != "checkpoint":
@@ -122,13 +126,13 @@ class Checkpoint(Journal):
     def __exit__(self, *_: object) -> None:
         with self.stack:
             if self.prepared is not None:
-                self._try_to_write()
+                self._write_if_due(at_end=True)
 
     def once(self, prepare: Callable[[], Any], rng: np.random.Generator) -> Any:
         if self.prepared is None:
             found = prepare(), rng.bit_generator.state
             # What no file can hold is refused now, not at the end.
-            codec.check_holds(self.path, "checkpoint", found, _OR_ELSE)
+            self._write(found, only_try=True)
             self.prepared, self.after = found
             self._write_if_due()
         rng.bit_generator.state = self.after
@@ -142,7 +146,7 @@ class Checkpoint(Journal):
         if run.converged and not run.stopped:
             own = f"{self.start}."
             others = {n: other for n, other in self.runs.items() if not n.startswith(own)}
-            self.runs = _slim({**others, str(self.start): run})
+            self.runs = _without_spare_factors({**others, str(self.start): run})
             self._write_if_due()
 
     def resume(self) -> Run | None:
@@ -161,97 +165,90 @@ class Checkpoint(Journal):
             self.runs, self.current = {**self.runs, self.name: run}, None
             self._write_if_due()
 
-    def _write_if_due(self) -> None:
-        if time.monotonic() >= self.due:
-            self._try_to_write()
 
-
-def check_holds(fit_data: FitData) -> None:
+def check_can_be_kept(fit_data: FitData) -> None:
     """Raise for kernels, names and labels of a fit that no checkpoint can hold."""
-    codec.check_kernels(fit_data.kernels, _OR_ELSE)
+    model_file.check_kernels(fit_data.kernels, _OTHERWISE)
     names = {
         name: {"columns": t.columns, "classes": t.classes} for name, t in fit_data.tables.items()
     }
-    codec.pack({"views": names}, _OR_ELSE)
+    to_json({"views": names}, _OTHERWISE)
 
 
-def _slim(runs: dict[str, Run]) -> dict[str, Run]:
+def _without_spare_factors(runs: dict[str, Run]) -> dict[str, Run]:
     """The runs, with the factors of samples only where they may be needed.
 
     Of starts that are over, the best may be the result.
     """
     over = {name: run for name, run in runs.items() if "." not in name}
     best = max(over, key=lambda name: over[name].lower_bound)
-    slim = {n: replace(r, Z=np.empty((0, r.n_factors))) for n, r in over.items() if n != best}
-    return runs | slim
+    spare = {n: replace(r, Z=np.empty((0, r.n_factors))) for n, r in over.items() if n != best}
+    return runs | spare
 
 
-def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What is in a file, its runs unfolded."""
+def _read_content(path: archive.StrPath) -> dict[str, Any]:
     try:
-        content = codec.read(path, "checkpoint")
-        content["runs"] = {name: _unfolded(run) for name, run in content["runs"].items()}
-        content["current"] = content["current"] and _unfolded(content["current"])
+        content = model_file.read_object(path, "checkpoint")
+        content["runs"] = {name: _run_from_dict(run) for name, run in content["runs"].items()}
+        content["current"] = content["current"] and _run_from_dict(content["current"])
         names = ("key", "prepared", "after", "runs", "name", "current")
         return {name: content[name] for name in names}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileError):
             raise
-        raise archive.damaged(path, "it is not a checkpoint as kofa writes it") from error
+        raise archive.damage_of_file(path, "it is not a checkpoint as kofa writes it") from error
 
 
 # ---------------------------------------------------------------- runs as plain values
 
 
-def _folded(run: Run) -> dict[str, Any]:
-    """A run as a dict, its iterations as arrays."""
-    folded = {field.name: getattr(run, field.name) for field in fields(run)}
-    path = run.history
-    folded["history"] = {
-        "terms": list(path[0].terms),
-        "values": np.array([list(i.terms.values()) for i in path]),
-        "bounds": np.array([i.lower_bound for i in path]),
-        "factors": np.array([i.n_factors for i in path]),
-        "pruned": np.array([i.pruned for i in path]),
+def _run_to_dict(run: Run) -> dict[str, Any]:
+    """The fields of a run, its iterations as arrays."""
+    history = {
+        "terms": list(run.history[0].terms),
+        "values": np.array([list(i.terms.values()) for i in run.history]),
+        "bounds": np.array([i.lower_bound for i in run.history]),
+        "factors": np.array([i.n_factors for i in run.history]),
+        "pruned": np.array([i.pruned for i in run.history]),
     }
-    return folded
+    return {field.name: getattr(run, field.name) for field in fields(run)} | {"history": history}
 
 
-def _unfolded(folded: Mapping[str, Any]) -> Run:
-    path = folded["history"]
-    columns = (path[name].tolist() for name in ("bounds", "values", "factors", "pruned"))
+def _run_from_dict(values: Mapping[str, Any]) -> Run:
+    table = values["history"]
+    columns = (table[name].tolist() for name in ("bounds", "values", "factors", "pruned"))
     history = tuple(
-        Iteration(n + 1, bound, dict(zip(path["terms"], values, strict=True)), factors, pruned)
-        for n, (bound, values, factors, pruned) in enumerate(zip(*columns, strict=True))
+        Iteration(n + 1, bound, dict(zip(table["terms"], terms, strict=True)), factors, pruned)
+        for n, (bound, terms, factors, pruned) in enumerate(zip(*columns, strict=True))
     )
-    return Run(**{**folded, "history": history})
+    return Run(**{**values, "history": history})
 
 
-# ---------------------------------------------------------------- telling fits apart
+# ---------------------------------------------------------------- the key of a fit
 
 
-def fingerprint(*things: Any) -> str:
+def key_of_fit(*things: Any) -> str:
     """The same for equal data and declarations, in any process."""
     digest = hashlib.blake2b(digest_size=16)
     for thing in things:
-        _feed(digest, thing)
+        _add(digest, thing)
     return digest.hexdigest()
 
 
-def _feed(digest: Any, thing: Any) -> None:
+def _add(digest: Any, thing: Any) -> None:
     digest.update(f"|{type(thing).__name__}:".encode())
     if isinstance(thing, np.ndarray) and thing.dtype != object:
         digest.update(f"{thing.dtype.str}{thing.shape}".encode())
         digest.update(np.ascontiguousarray(thing).data)
     elif is_dataclass(thing) and not isinstance(thing, type):
-        _feed(digest, {field.name: getattr(thing, field.name) for field in fields(thing)})
+        _add(digest, {field.name: getattr(thing, field.name) for field in fields(thing)})
     elif isinstance(thing, Mapping):
-        _feed(digest, list(thing.items()))
+        _add(digest, list(thing.items()))
     elif isinstance(thing, list | tuple):
         for part in thing:
-            _feed(digest, part)
+            _add(digest, part)
     elif hasattr(thing, "tolist"):  # an index, an array of objects, a number of numpy's
-        _feed(digest, thing.tolist())
+        _add(digest, thing.tolist())
     elif callable(thing):  # its address differs from process to process
         digest.update(getattr(thing, "__qualname__", "").encode())
     else:

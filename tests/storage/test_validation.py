@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa.soundness import check_model
+from kofa.storage.validation import check_model
 
 
 @cache
@@ -109,8 +109,8 @@ VIEWS = [
     ("n", {"encoder.rate": first(-1.0)}, "too small"),
     ("n", {"encoder.most": first(np.nan)}, "not finite"),
     ("x", {"holes_in_fit": np.float64(0.0)}, "shape"),
-    ("x", {"vectors.order": shorter}, "not as many"),
-    ("x", {"vectors.samples": [1]}, "not as many"),
+    ("x", {"vectors.order": shorter}, "shape of its order"),
+    ("x", {"vectors.samples": [1]}, "samples are no array"),
 ]
 VIEWS += [
     ("x", {"encoder.kernel": kernel}, message)
@@ -144,13 +144,13 @@ POSTERIORS = [
     ({"weights.scales": first(-1.0)}, "too small"),
     ({"weights.z_mean": lambda z: z[:, :-1]}, "shape"),
     ({"weights.bias_variance": first(-1.0)}, "too small"),
-    ({"weights.columns.size": 2}, "shape"),
+    ({"weights.columns.size": 2}, "size is 2, not 1"),
     ({"weights.columns.label": first(1)}, "in no group"),
     ({"weights.columns.label": first(-1)}, "in no group"),
-    ({"weights.columns.label": shorter}, "groups"),
-    ({"alpha.rate": shorter}, "another size"),
+    ({"weights.columns.label": shorter}, "shape of its label"),
+    ({"alpha.rate": shorter}, "shape of its alpha"),
     ({"alpha.rate": first(0.0)}, "too small"),
-    ({"tau.mean": shorter}, "another size"),
+    ({"tau.mean": shorter}, "shape of its tau"),
     ({"gamma.shape": np.ones(2)}, "two sizes"),
     ({"energy": np.ones(2)}, "shape"),
     ({"rho": 0.0}, "curvature"),

@@ -17,10 +17,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import kofa
-from kofa import archive, codec
-from kofa.checkpoint import Checkpoint, fingerprint
 from kofa.errors import DeclarationError, FileError
 from kofa.kernels.formulas import Custom
+from kofa.storage.archive import read_archive, write_archive
+from kofa.storage.checkpoint import Checkpoint, key_of_fit
+from kofa.storage.model_file import read_object
 
 rng = np.random.default_rng(0)
 Z = rng.normal(size=(80, 3))
@@ -224,7 +225,7 @@ def broken_off(name, path):
     model, data = model_of(name, checkpoint=path, callback=breaking(4))
     with pytest.raises(BrokenOffError):
         model.fit(data)
-    return model.set_params(callback=None), data, *archive.read(path)
+    return model.set_params(callback=None), data, *read_archive(path)
 
 
 def places(tree, place=()):
@@ -267,10 +268,10 @@ def test_resume_refuses_a_file_that_was_tampered_with(name, tmp_path):
             where = list(places(tree))
             put(tree, where[rng.integers(len(where))], values[rng.integers(len(values))])
         if tree != manifest["tree"] or n % 2:
-            archive.write(path, {**manifest, "tree": tree}, held)
+            write_archive(path, {**manifest, "tree": tree}, held)
             with pytest.raises(FileError, match="damaged or was tampered with"):
                 model.fit(data, resume=True)
-    archive.write(path, manifest, arrays)  # as it was
+    write_archive(path, manifest, arrays)  # as it was
     assert_same(model.fit(data, resume=True), model_of(name)[0].fit(data))
 
 
@@ -279,7 +280,7 @@ def test_resume_refuses_a_file_that_was_tampered_with(name, tmp_path):
 def test_resume_refuses_a_file_with_another_head(part, value, tmp_path):
     path = tmp_path / "c"
     model, data, manifest, arrays = broken_off("two tables", path)
-    archive.write(path, {**manifest, part: value}, arrays)
+    write_archive(path, {**manifest, part: value}, arrays)
     if part == "about":  # is for people
         model.fit(data, resume=True)
     else:
@@ -293,9 +294,9 @@ def test_resume_refuses_an_array_of_another_file(tmp_path):
     further, _ = model_of("two tables", checkpoint=tmp_path / "d", max_iter=9)
     with pytest.warns(ConvergenceWarning):
         further.fit(data)
-    _, others = archive.read(tmp_path / "d")
+    _, others = read_archive(tmp_path / "d")
     name = next(n for n in arrays if "weights_mean" in n)
-    archive.write(tmp_path / "c", manifest, {**arrays, name: others[name]})
+    write_archive(tmp_path / "c", manifest, {**arrays, name: others[name]})
     with pytest.raises(FileError, match="not what was written"):
         model.fit(data, resume=True)
 
@@ -303,7 +304,7 @@ def test_resume_refuses_an_array_of_another_file(tmp_path):
 def test_no_code_of_a_checkpoint_is_run(tmp_path):
     model, data, manifest, arrays = broken_off("two tables", tmp_path / "c")
     put(manifest, ("tree", "dict", "prepared"), {"os.system": "touch here"})
-    archive.write(tmp_path / "c", manifest, arrays)
+    write_archive(tmp_path / "c", manifest, arrays)
     with pytest.raises(FileError, match=r"unknown kind 'os\.system'"):
         model.fit(data, resume=True)
 
@@ -398,7 +399,7 @@ def test_names_and_labels_of_other_types_are_refused_before_the_fit(tmp_path):
 
 def test_more_names_than_a_file_can_hold_are_refused_before_the_fit(tmp_path, monkeypatch):
     pd = pytest.importorskip("pandas")
-    monkeypatch.setattr("kofa.archive._ROOM", 100_000)
+    monkeypatch.setattr("kofa.storage.manifest.MemoryBudget.TOTAL", 100_000)
     frame = pd.DataFrame(rng.normal(size=(4, 2000))).rename(columns="gene{}".format)
     model = kofa.FactorModel(checkpoint=tmp_path / "c", callback=never)
     with pytest.raises(FileError, match=r"more names and settings .*; shorten the column names"):
@@ -440,7 +441,7 @@ def test_a_full_disk_is_warned_of_once_and_tried_again(tmp_path, monkeypatch):
         write(*args, **options)
 
     monkeypatch.setattr(np.lib.format, "write_array", full)
-    monkeypatch.setattr("kofa.checkpoint._RETRY", 0.0)
+    monkeypatch.setattr("kofa.storage.checkpoint._RETRY", 0.0)
     model, data = model_of("two tables", checkpoint=tmp_path / "c", checkpoint_every=0.0)
     with pytest.warns(UserWarning, match=r"no space left on device\. The fit goes on") as seen:
         model.fit(data)
@@ -505,13 +506,13 @@ def test_long_pauses_write_seldom(tmp_path, monkeypatch):
     assert len(written) == 1  # at the end
 
 
-def test_fingerprint_tells_apart():
+def test_keys_of_different_fits_differ():
     things = [1, 1.0, "1", None, [1], [[1]], [1, 1], {"a": 1}, {"b": 1}]
     things += [np.ones(2), np.ones((1, 2)), np.ones(2, dtype=int)]
     things += [kofa.RBF(), kofa.RBF(1.0), kofa.Laplacian(), np.array(["a"], dtype=object), len, abs]
-    prints = [fingerprint(thing) for thing in things]
-    assert len(set(prints)) == len(things)
-    assert prints == [fingerprint(thing) for thing in things]
+    keys = [key_of_fit(thing) for thing in things]
+    assert len(set(keys)) == len(things)
+    assert keys == [key_of_fit(thing) for thing in things]
 
 
 # ---------------------------------------------------------------- kill -9
@@ -562,6 +563,6 @@ def test_killed_fit_ends_as_if_it_had_not_been(kills, tmp_path):
         result = Path(f"{checkpoint}.kofa")
         killed(checkpoint, result, moment)
         if checkpoint.exists():
-            assert codec.read(checkpoint, "checkpoint")  # never half-written
+            assert read_object(checkpoint, "checkpoint")  # never half-written
         assert not killed(checkpoint, result, 600)
         assert_same(kofa.load(result), kofa.load(tmp_path / "whole.kofa"))

@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa import archive
+from kofa.storage import manifest as manifest_module
+from kofa.storage.archive import contents_of, open_archive, read_archive, write_archive
 
 ARRAYS = {
     "numbers": np.arange(12.0).reshape(3, 4),
@@ -48,10 +49,10 @@ def path(tmp_path):
 
 
 def test_what_is_written_is_read(path):
-    archive.write(path, MANIFEST, ARRAYS)
-    manifest, arrays = archive.read(path)
+    write_archive(path, MANIFEST, ARRAYS)
+    manifest, arrays = read_archive(path)
     assert manifest["tree"] == MANIFEST["tree"]
-    assert manifest["format_version"] == archive.VERSION
+    assert manifest["format_version"] == manifest_module.VERSION
     assert list(arrays) == list(ARRAYS)
     for name, array in ARRAYS.items():
         assert arrays[name].dtype == array.dtype
@@ -61,7 +62,7 @@ def test_what_is_written_is_read(path):
 
 
 def test_numpy_and_zip_tools_can_read_it(path):
-    archive.write(path, MANIFEST, ARRAYS)
+    write_archive(path, MANIFEST, ARRAYS)
     with np.load(path, allow_pickle=False) as loaded:
         for name, array in ARRAYS.items():
             assert np.array_equal(loaded[f"arrays/{name}"], array, equal_nan=name == "odd")
@@ -71,20 +72,20 @@ def test_numpy_and_zip_tools_can_read_it(path):
 
 
 def test_equal_contents_are_equal_bytes(path, tmp_path):
-    archive.write(path, MANIFEST, ARRAYS)
-    archive.write(tmp_path / "again", MANIFEST, ARRAYS)
+    write_archive(path, MANIFEST, ARRAYS)
+    write_archive(tmp_path / "again", MANIFEST, ARRAYS)
     assert path.read_bytes() == (tmp_path / "again").read_bytes()
 
 
 @pytest.mark.parametrize("start", [2**64 - 1, 2**63, 2**61])
 def test_members_that_are_nowhere_are_refused(start, path, monkeypatch):
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)  # so that 64 bits say where they are
-    archive.write(path, MANIFEST, ARRAYS)
+    write_archive(path, MANIFEST, ARRAYS)
     data = path.read_bytes()
     end = data.index(b"PK\6\6")
     path.write_bytes(data[: end - 8] + start.to_bytes(8, "little") + data[end:])
     with pytest.raises(kofa.FileError, match="is not where it should be"):
-        archive.read(path)
+        read_archive(path)
 
 
 @pytest.mark.parametrize(
@@ -98,25 +99,25 @@ def test_members_that_are_nowhere_are_refused(start, path, monkeypatch):
 )
 def test_only_plain_arrays_are_written(name, array, path):
     with pytest.raises(TypeError, match="Expected a plain array"):
-        archive.write(path, MANIFEST, {name: array})
+        write_archive(path, MANIFEST, {name: array})
     assert list(path.parent.iterdir()) == []
 
 
 def test_too_many_names_are_refused_before_writing(path):
     with pytest.raises(kofa.FileError, match=r"could not be read again.*shorten the column names"):
-        archive.write(path, MANIFEST | {"names": ["name"] * 2**20}, {})
+        write_archive(path, MANIFEST | {"names": ["name"] * 2**20}, {})
     assert not path.exists()
 
 
 def test_files_beyond_four_gigabytes_are_understood(path, monkeypatch):
     """Their sizes stand elsewhere; zipfile puts them there for less if it is told to."""
-    archive.write(path, MANIFEST, ARRAYS)
+    write_archive(path, MANIFEST, ARRAYS)
     small = path.read_bytes()
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
     monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 1)
-    archive.write(path, MANIFEST, ARRAYS)
+    write_archive(path, MANIFEST, ARRAYS)
     assert path.read_bytes() != small
-    _, arrays = archive.read(path)
+    _, arrays = read_archive(path)
     assert all(arrays[name].tobytes() == array.tobytes() for name, array in ARRAYS.items())
 
 
@@ -388,10 +389,10 @@ def name_of(trouble):
 
 @pytest.mark.parametrize(("trouble", "message"), TROUBLES.items(), ids=map(name_of, TROUBLES))
 def test_each_trouble_has_its_message(trouble, message, path):
-    archive.write(path, MANIFEST, ARRAYS)
+    write_archive(path, MANIFEST, ARRAYS)
     trouble(path)
     with pytest.raises(kofa.FileError, match=message) as caught:
-        archive.read(path, "model")
+        read_archive(path, "model")
     assert "file.kofa" in str(caught.value)
 
 
@@ -400,38 +401,38 @@ def test_pipes_are_not_waited_for(tmp_path):
         pytest.skip("no pipes here")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(kofa.FileError, match="not a regular file"):
-        archive.read(tmp_path / "pipe")
+        read_archive(tmp_path / "pipe")
     with pytest.raises(kofa.FileError, match="not a regular file"):
-        archive.write(tmp_path / "pipe", MANIFEST, ARRAYS)
+        write_archive(tmp_path / "pipe", MANIFEST, ARRAYS)
 
 
 def test_what_a_file_contains_is_told_by_its_beginning(path, tmp_path):
     for contents in ("model", "checkpoint"):
-        archive.write(path, MANIFEST | {"contents": contents}, ARRAYS)
-        assert archive.contents_of(path) == contents
+        write_archive(path, MANIFEST | {"contents": contents}, ARRAYS)
+        assert contents_of(path) == contents
     path.write_bytes(path.read_bytes()[:300])
-    assert archive.contents_of(path) == "checkpoint"
+    assert contents_of(path) == "checkpoint"
     path.write_text("sample,x\n", encoding="utf-8")
-    assert archive.contents_of(path) is None
+    assert contents_of(path) is None
     if hasattr(os, "mkfifo"):  # is not waited for
         os.mkfifo(tmp_path / "pipe")
-        assert archive.contents_of(tmp_path / "pipe") is None
+        assert contents_of(tmp_path / "pipe") is None
 
 
 def test_what_a_file_contains_is_not_known_without_the_right_to_read_it(path, monkeypatch):
-    archive.write(path, MANIFEST, ARRAYS)
+    write_archive(path, MANIFEST, ARRAYS)
 
     def denied(*_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("builtins.open", denied)
     with pytest.raises(kofa.FileError, match=r"file\.kofa' may not be read: permission denied"):
-        archive.contents_of(path)
+        contents_of(path)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
 def test_impossible_names(name):
-    for use in (archive.read, partial(archive.write, manifest=MANIFEST, arrays={})):
+    for use in (read_archive, partial(write_archive, manifest=MANIFEST, arrays={})):
         with pytest.raises(kofa.FileError):
             use(name)
 
@@ -490,9 +491,9 @@ def test_long_names_are_not_repeated_in_messages(path):
 
 def test_signs_in_names_do_not_count(path):
     names = [f'chr1:{n}:"A":[G,T]{{x}}\\' for n in range(20_000)]
-    archive.write(path, MANIFEST | {"names": names}, {})
-    assert archive.read(path)[0]["names"] == names
-    n_items, n_lists, n_keys, depth = archive._counts(json.dumps(names).encode())
+    write_archive(path, MANIFEST | {"names": names}, {})
+    assert read_archive(path)[0]["names"] == names
+    n_items, n_lists, n_keys, depth = manifest_module.count_parts(json.dumps(names).encode())
     assert (n_items, n_lists, n_keys, depth) == (len(names) - 1, 1, 0, 1)
 
 
@@ -535,17 +536,17 @@ def test_holes_do_not_grow(n_bytes, tree, message, path):
 
 
 def test_arrays_that_nothing_refers_to_are_not_read(path):
-    archive.write(path, {"contents": "model", "tree": {"array": "a"}}, {"a": np.ones(2**20)})
-    with archive.opened(path) as (_, arrays):
+    write_archive(path, {"contents": "model", "tree": {"array": "a"}}, {"a": np.ones(2**20)})
+    with open_archive(path) as (_, arrays, _):
         assert list(arrays) == ["a"]
         assert "a" in arrays
-        assert arrays.read == {}
+        assert arrays.in_memory == {}
 
 
 @pytest.mark.parametrize("dtype", ["f8", "?", "U1"])
 def test_arrays_take_no_more_than_they_take_in_the_file(dtype, path):
-    archive.write(path, MANIFEST, {"a": np.ones(2**22, dtype=dtype)})
-    peak, _ = peak_of(archive.read, path)
+    write_archive(path, MANIFEST, {"a": np.ones(2**22, dtype=dtype)})
+    peak, _ = peak_of(read_archive, path)
     assert peak < path.stat().st_size + 2**20
 
 
