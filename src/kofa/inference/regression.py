@@ -233,9 +233,9 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
         next_tau = np.broadcast_to(
             (prior.shape + 0.5 * n) / (prior.rate + 0.5 * np.maximum(residual, 0.0)), tau.shape
         )
-        told = float((1.0 - a * variance).sum())
+        determined = float((1.0 - a * variance).sum())
         # As if one weight more were known, of the size of the start
-        next_a = (told + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
+        next_a = (determined + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
         change = max(abs(np.log(next_a / a)), float(np.abs(np.log(next_tau / tau)).max()))
         a, tau = next_a, next_tau
         if change < _SCALE_ENOUGH:
