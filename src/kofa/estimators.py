@@ -194,8 +194,7 @@ class KernelFactorAnalysis(_KernelFactors):
         or a slice of positions. Views may overlap; a column in none of them is not used. None
         is one view, called "X". No view may be called "y".
     n_factors : int or None
-        The most factors allowed. None: as many as the data support, at most 100, or 300
-        directions of the kernels where there is a target.
+        The most factors allowed. None: as many as the data support, at most 300.
     sparse : bool, "ard", or dict of view → one of these
         Compare with few rows only, the relevance vectors. With ``kernel=None``, switch useless
         columns off.

@@ -77,8 +77,8 @@ class View:
             )
 
 
-# Options of landmarks that have become those of `Landmarks`, and when their names go.
-OLD_NAMES = ("landmarks_by", "max_landmarks", "share")
+# Options of landmarks that have become those of `Landmarks`, with their defaults, and when they go.
+OLD_NAMES = {"landmarks_by": "random", "max_landmarks": None, "share": None}
 OLD_NAMES_GO_IN = "0.3"
 
 

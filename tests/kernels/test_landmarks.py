@@ -12,9 +12,9 @@ import pytest
 from sklearn.base import clone
 
 import kofa
-from kofa.codec import pack, unpack
 from kofa.kernels.formulas import Custom
 from kofa.kernels.landmarks import choose
+from kofa.storage.codec import from_json, to_json
 
 every_choice = pytest.mark.parametrize("how", ["cholesky", "kmeans++", "random"])
 
@@ -176,10 +176,10 @@ def test_old_names_may_be_set_by_replace():
 @pytest.mark.parametrize("case", [name for name in OLD_AND_NEW if name != "on top of the new"])
 def test_files_with_old_names_load_without_a_warning(case):
     old, new = OLD_AND_NEW[case]
-    tree, arrays = pack(kofa.Real(kernel="rbf", sparse=True))
+    tree, arrays = to_json(kofa.Real(kernel="rbf", sparse=True))
     before = {"landmarks": "auto", "landmarks_by": "random", "max_landmarks": None, "share": None}
-    tree["Real"] |= {name: pack(value)[0] for name, value in (before | old).items()}
-    view = unpack(json.loads(json.dumps(tree)), arrays)
+    tree["Real"] |= {name: to_json(value)[0] for name, value in (before | old).items()}
+    view = from_json(json.loads(json.dumps(tree)), arrays)
     assert view == kofa.Real(kernel="rbf", sparse=True, landmarks=new)
 
 

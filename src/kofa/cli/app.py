@@ -551,63 +551,6 @@ def init_study(
         screen.report(*steps.init(folder, force))
 
 
-@app.command(cls=Command)
-def paper(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME...",
-            help="table2, table3, table5, figure2 to figure7, or all.",
-        ),
-    ],
-    to: Annotated[
-        Path,
-        typer.Option(
-            "--to", "-o", metavar="FOLDER", parser=_path, help="For tables, pictures and cache."
-        ),
-    ] = Path("paper"),
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", parser=_path, help="Folder of the data sets; default $KOFA_DATA."
-        ),
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation.")] = 10,
-    jobs: Annotated[int, typer.Option(min=1, help="Tasks at a time.")] = 2,
-    sets: Annotated[str, typer.Option(metavar="A,B", help="Only these data sets.")] = "",
-    methods: Annotated[
-        list[str] | None,
-        typer.Option("--method", metavar="NAME", help="Only this row; may be repeated."),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Two folds, small grids.")] = False,
-    as_published: Annotated[
-        bool, typer.Option("--as-published", help="The paper's own choices, too.")
-    ] = False,
-    quiet: Quiet = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """Run experiments of the KSSHIBA paper, and show them beside its own figures.
-
-    What is done is kept in the folder: a run that was stopped goes on where it was.
-    """
-    from kofa.cli import paper as desk
-    from kofa.paper.tasks import Options
-
-    options = Options(
-        folds=folds,
-        quick=quick,
-        as_published=as_published,
-        data_dir=None if data_dir is None else str(data_dir),
-        sets=_listed(sets),
-        methods=tuple(methods or ()),
-    )
-    desk.reproduce(names, options, to, jobs, Screen(quiet))
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 # ---------------------------------------------------------------- helpers
 
 

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kofa import archive
 from kofa.cli import Stopped, UsageError
 from kofa.cli.display import Screen, counted, table
 from kofa.cli.guess import as_toml, guess_folder
@@ -38,6 +37,7 @@ from kofa.files import (
 )
 from kofa.model import FactorModel
 from kofa.model import load as load_model
+from kofa.storage.archive import contents_of, open_archive
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def fit(
 def _remove(checkpoint: Path, screen: Screen) -> None:
     """Remove what is no longer needed; if that fails, the model is there all the same."""
     try:
-        if checkpoint.exists() and archive.contents_of(checkpoint) == "checkpoint":
+        if checkpoint.exists() and contents_of(checkpoint) == "checkpoint":
             checkpoint.unlink(missing_ok=True)
     except OSError as error:
         screen.warn(f"{checkpoint} is no longer needed but cannot be removed: {error.strerror}")
@@ -138,7 +138,7 @@ def _check_target(path: Path, plan: Plan, contents: str) -> None:
     check_folder(path)
     if any(same_file(path, source.file) for source in plan.sources.values()):
         raise FileError(f"{path}: this is the file of a view; choose another name")
-    if path.exists() and archive.contents_of(path) != contents:
+    if path.exists() and contents_of(path) != contents:
         raise FileError(
             f"{path}: this file exists and is not a kofa {contents}; choose another name"
         )
@@ -446,7 +446,7 @@ def describe(model: FactorModel) -> dict[str, Any]:
 def info(path: Path) -> dict[str, Any]:
     """The description of a model file, with the versions that wrote it."""
     model = load(path)
-    with archive.opened(path, "model") as (manifest, _):
+    with open_archive(path, "model") as (manifest, *_):
         versions = {key: manifest[key] for key in ("kofa_version", "format_version")}
     return {"file": str(path), "bytes": path.stat().st_size, **versions, **describe(model)}
 
