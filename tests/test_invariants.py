@@ -15,6 +15,7 @@ import kofa
 from conftest import KINDS, mixed, two_views
 from kofa.engines.memory import InMemory
 from kofa.inference.observations import Rows
+from kofa.kernels.declared import as_kernel
 
 KERNELS = [
     None,
@@ -54,7 +55,7 @@ def problems(draw):
         ) * rng.standard_normal((n, d))
         holes = draw(st.sampled_from(["none", "rows", "scattered", "both"]))
         if holes in ("scattered", "both") and (
-            kernel is None or kofa.kernels.as_kernel(kernel, "x").takes_missing
+            kernel is None or as_kernel(kernel, "x").takes_missing
         ):
             values[rng.random(values.shape) < 0.2] = np.nan
         if holes in ("rows", "both"):
