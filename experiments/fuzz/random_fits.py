@@ -180,7 +180,7 @@ def _check_range(model: kofa.FactorModel, found: Answers) -> None:
 def _check_filled(model: kofa.FactorModel, filled: Mapping[str, Any]) -> None:
     for name, view in model.views_.items():
         if name in filled and view.likelihood is not None:
-            table = kofa.tables.read_table(name, filled[name], labels=name in model.classes_)
+            table = kofa.data.reading.read_table(name, filled[name], labels=name in model.classes_)
             if np.isnan(table.values).any():
                 raise Failed(f"{name}: impute leaves holes")
 
