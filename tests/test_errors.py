@@ -37,7 +37,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"], index=list("uvwxyz"))
 BAD_DATA = {
     "empty dict": ({}, "at least one view"),
     "not a dict": (X, r"dict.*got ndarray.*wrap"),
-    "nothing observed": ({"x": np.full((6, 2), np.nan)}, "'x' has no observed value"),
+    "nothing observed": ({"x": np.full((6, 2), np.nan)}, "'x': there is no observed value"),
     "empty column": ({"x": empty_column()}, "'x', column 1: all values are missing"),
     "named empty column": (
         {"x": pd.DataFrame(empty_column(), columns=["a", "b"])},
@@ -71,7 +71,7 @@ BAD_DATA = {
     "complex": ({"x": X + 1j}, "'x', column 0: expected real numbers"),
     "ragged": ({"x": [[1.0], [1.0, 2.0]]}, "'x': expected a table but its rows differ"),
     "names of another kind": (
-        {"x": FRAME, "y": pd.DataFrame(X)}, "'x' shares no sample.*'u', theirs such as 0",
+        {"x": FRAME, "y": pd.DataFrame(X)}, "'x': it shares no sample.*'u', theirs such as 0",
     ),
     "partly named kernel": (
         {"k": pd.DataFrame(X @ X.T, index=list("uvwxyz"), columns=list("uvwxyo"))},
@@ -192,7 +192,7 @@ BAD_DECLARATIONS = {
     ),
     "objective": (
         real(kernel=kofa.RBF(relevance="learn", objective="alignment")),
-        "'x'.*objective 'evidence' or 'reconstruction'.*'alignment'",
+        "'x'.*objective to be 'evidence' or 'reconstruction'.*'alignment'",
     ),
     "empty mixture": (real(kernel=kofa.Mixture([])), "'x'.*kernels of a mixture"),
     "weights of a mixture": (
@@ -201,7 +201,7 @@ BAD_DECLARATIONS = {
     ),
     "negative weights": (
         real(kernel=kofa.Mixture([kofa.RBF(), kofa.Linear()], weights=[1, -1])),
-        "'x'.*weights of at least 0",
+        "'x'.*weights to be numbers of at least 0",
     ),
     "weights as a word": (
         real(kernel=kofa.Mixture([kofa.RBF()], weights="equal")), "'x'.*weights.*'equal'",
@@ -210,9 +210,9 @@ BAD_DECLARATIONS = {
         real(kernel=kofa.Mixture([kofa.Mixture([kofa.RBF()])])), "'x'.*mixture of kernels",
     ),
     "number for weights": (
-        real(kernel=kofa.Mixture([kofa.RBF()], weights=5)), "'x'.*weights 'learn' or one.*5",
+        real(kernel=kofa.Mixture([kofa.RBF()], weights=5)), "'x'.*weights to be 'learn' or one.*5",
     ),
-    "number for relevance": (real(kernel=kofa.RBF(relevance=5)), "'x'.*relevance None.*5"),
+    "number for relevance": (real(kernel=kofa.RBF(relevance=5)), "'x'.*relevance to be None.*5"),
     "number in a mixture": (real(kernel=kofa.Mixture([3])), "'x'.*mixture of kernels.*3"),
     "width in a mixture": (real(kernel=kofa.Mixture([kofa.RBF(-1)])), "'x'.*width.*-1"),
     "no kernels": (real(kernel=[]), "'x'.*at least one kernel"),
@@ -249,10 +249,12 @@ BAD_DECLARATIONS = {
     "mixture of a word": (real(kernel=kofa.Mixture("rbf")), "'x'.*list of kernels but got 'rbf'"),
     "mixture with a slip": (real(kernel=kofa.Mixture(["RBF"])), "'x'.*mixture.*mean 'rbf'"),
     "weights of words": (
-        real(kernel=kofa.Mixture(["rbf"], weights=["a"])), "'x'.*weights of at least 0.*'a'",
+        real(kernel=kofa.Mixture(["rbf"], weights=["a"])),
+        "'x'.*weights to be numbers of at least 0.*'a'",
     ),
     "weight of nothing": (
-        real(kernel=kofa.Mixture(["rbf"], weights=[np.nan])), "'x'.*weights of at least 0.*nan",
+        real(kernel=kofa.Mixture(["rbf"], weights=[np.nan])),
+        "'x'.*weights to be numbers of at least 0.*nan",
     ),
     "relevance without dimensions": (real(kernel=kofa.RBF(relevance=np.array(3))), "'x'.*relev.*3"),
     "relevance beyond floats": (real(kernel=kofa.RBF(relevance=[10**400, 1])), "'x'.*relevance.*1"),
@@ -288,7 +290,7 @@ def test_bad_declarations_in_fit(options, message):
 
 
 def test_declared_view_must_be_in_the_data():
-    with pytest.raises(DataError, match="'y' is declared but not in the data"):
+    with pytest.raises(DataError, match="'y': it is declared but not in the data"):
         kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}).fit({"x": X})
 
 
@@ -347,9 +349,9 @@ BAD_KINDS = {
     "as many classes as samples": (
         kofa.Categorical(), list("abcdef"), r"'y'.*6 labels occurs once.*kofa\.Real",
     ),
-    "no label": (kofa.Categorical(), [None] * 6, "'y' has no observed value; leave"),
+    "no label": (kofa.Categorical(), [None] * 6, "'y': there is no observed value; leave"),
     "two columns of labels": (
-        kofa.Categorical(), FRAME, r"'y'.*one column.*got 2.*kofa\.Binary.*view of its own",
+        kofa.Categorical(), FRAME, r"'y'.*one column.*got 2.*view of its own.*kofa\.Binary",
     ),
     "lists as labels": (
         kofa.Categorical(), pd.Series([[1], [2], [1], [2], [1], [2]]), "'y'.*words or numbers",

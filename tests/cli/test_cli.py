@@ -267,7 +267,11 @@ n_init = 2
             "line 10: View 'protein': the kernel 'rbf' has no option 'widht'; did y",
         ),
         ('"rbf"', '"rbff"', "line 10: View 'protein': unknown kernel 'rbff'; did you mean 'rbf'?"),
-        ("3.0", '"wide"', "line 10: View 'protein': expected a positive width, 'auto' or 'median'"),
+        (
+            "3.0",
+            '"wide"',
+            "line 10: View 'protein': expected width to be positive, 'auto' or 'median'",
+        ),
         ('["stage"]\nr', '["stge"]\nr', "line 2: unknown view 'stge' in outputs; did you mean 'st"),
         ("random_state = 3", "max_iter = 0", "line 3: Expected max_iter to be a whole number"),
         ('file = "rna.csv"', "sep = 3", "line 5: view 'rna': expected file = "),
@@ -329,7 +333,7 @@ def test_files_that_cannot_be_read_say_where(folder):
     )
     assert message.endswith("declare the view as kind real")
     (folder / "x.csv").write_text("id,a\nA0,1\nA1,2\n", encoding="utf-8")
-    assert "x.csv: View 'x' shares no sample with the other views" in error(fit)
+    assert "x.csv: View 'x': it shares no sample with the other views" in error(fit)
     (folder / "x.csv").write_text("gene,000,001\ng,1,2\nh,3,5\n", encoding="utf-8")
     assert error(fit).startswith("x.csv: the columns, not the rows, are the samples of the other")
     assert error("fit --view x=rnaa.csv -o m.kofa").endswith("did you mean 'rna.csv'?")

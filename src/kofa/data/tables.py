@@ -26,6 +26,10 @@ class Table:
     schema: tuple[Any, ...] | None = None  # of the caller's columns where they are of polars
     classes: Any = None  # labels that the values 0, 1, … stand for, as an array
 
+    def column(self, place: int) -> Hashable:
+        """The name of a column, or its position."""
+        return place if self.columns is None else self.columns[place]
+
     def label(self, column: int) -> str:
         """How to call a column in a message."""
         return column_label(self.columns, column)

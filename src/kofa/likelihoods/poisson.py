@@ -37,14 +37,10 @@ class Poisson(Likelihood):
     @classmethod
     def check(cls, table: Table) -> None:
         t = table.values
-        refuse(table, t < 0, "counts (0, 1, 2, …)", "declare the view as kofa.Real()")
+        refuse(table, t < 0, "counts (0, 1, 2, …)", kinds=["Real"])
         fractions = (t != np.floor(t)) & ~np.isnan(t)
-        refuse(
-            table,
-            fractions,
-            "whole counts (0, 1, 2, …)",
-            "round them, or declare the view as kofa.Real() or kofa.Positive()",
-        )
+        kinds = ("Real", "Positive")
+        refuse(table, fractions, "whole counts (0, 1, 2, …)", "round them", kinds)
 
     @classmethod
     def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
