@@ -113,7 +113,7 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
     Path("filled", "rna.csv").write_text("mine", encoding="utf-8")
     monkeypatch.setattr(pd.DataFrame, "to_csv", full_disk)
     command = f"impute {model} -v rna=rna.csv -v protein=protein.csv -o"
-    assert "protein.csv cannot be written: No space left" in error(f"{command} filled")
+    assert "protein.csv: it cannot be written: No space left" in error(f"{command} filled")
     assert names("filled") == ["rna.csv"]
     assert Path("filled", "rna.csv").read_text(encoding="utf-8") == "mine"
     error(f"{command} new")
