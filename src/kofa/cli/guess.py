@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kofa.errors import FileError, KofaError
-from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file, visible
+from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file
 from kofa.files.containers import array_names, check_hdf5
 from kofa.files.text import read_layout
 
@@ -93,9 +92,11 @@ def _tables(folder: Path) -> tuple[list[Cells], list[str]]:
             try:
                 with damage_in_words(path):
                     tables += [_writable(_cells(path, part)) for part in _parts(path)]
-            except (KofaError, OSError, ImportError) as error:
-                what = str(error).removeprefix(str(path)).lstrip(":, ")
-                remarks.append(f"left out {path.name}: {what}")
+            except KofaError as error:
+                error.source = path.name
+                remarks.append(f"left out {error}")
+            except (OSError, ImportError) as error:
+                remarks.append(f"left out {path.name}: {error}")
     return tables, remarks
 
 
@@ -103,7 +104,7 @@ def _writable(table: Cells) -> Cells:
     """The table, if all its names can be written to a file of TOML, which is in UTF-8."""
     for name in (table.path.name, *map(str, table.options.values()), *table.columns, *table.ids):
         if re.search("[\ud800-\udfff]", name):
-            raise FileError(f"{table.path}: the name {name!r} is not UTF-8; rename it")
+            raise FileError(f"the name {name!r} is not UTF-8", table.path, cure="rename it")
     return table
 
 
@@ -344,61 +345,3 @@ def _with_unique_names(guesses: Sequence[Guess]) -> list[Guess]:
         taken.add(name)
         named.append(replace(guess, name=name))
     return named
-
-
-# ---------------------------------------------------------------- as text
-
-
-def as_toml(guesses: Sequence[Guess], remarks: Sequence[str]) -> str:
-    """A commented study.toml."""
-    used = [guess for guess in guesses if not guess.alone] or guesses
-    labels = [guess.name for guess in used if guess.kind in ("categorical", "binary")]
-    example = (labels or [guess.name for guess in used])[-1]
-    parts = [_HEAD.format(outputs=_value(example))]
-    parts += [_declaration(guess) for guess in guesses]
-    if remarks:
-        parts.append("\n".join(f"# {visible(remark)}" for remark in remarks) + "\n")
-    return "\n".join(parts)
-
-
-_HEAD = """\
-# A study for kofa: kofa fit study.toml -o model.kofa
-# The kinds were guessed: check them. Remove the views that you do not want.
-#
-# kind:   real, positive (explained by its logarithm), binary (0/1), count, categorical (one column)
-# kernel: "rbf", "linear", "laplacian", "polynomial", "diffusion", "bank", or
-#         {{name = "rbf", width = 2.0}}; leave it out to explain the columns themselves
-# index:  the column of sample ids, by default the first; false if there is none
-
-[model]
-# outputs = [{outputs}]      # views to be predicted from the others
-# n_factors = 25             # the most factors; those that tell nothing are removed
-# n_init = 1                 # starts; the best is kept
-# max_iter = 1000
-# random_state = 0
-"""
-
-
-def _declaration(guess: Guess) -> str:
-    bare = re.fullmatch(r"[A-Za-z0-9_-]+", guess.name)
-    name = guess.name if bare else _value(guess.name)
-    lines = [f"[views.{name}]", f"file = {_value(guess.file)}", f"kind = {_value(guess.kind)}"]
-    lines += [f"{key} = {_value(value)}" for key, value in guess.options.items()]
-    if guess.kind != "categorical":
-        lines.append('# kernel = "rbf"')
-    return "".join(f"{'# ' if guess.alone else ''}{line}\n" for line in lines)
-
-
-def _value(value: Any) -> str:
-    """A value as TOML writes it: as JSON does, but for characters that cannot be seen.
-
-    >>> print(_value(["a\\x7f", 'b"']))
-    ["a\\u007f", "b\\""]
-    """
-    text = json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 def reproduce(names: list[str], options: Options, folder: Path, jobs: int, screen: Screen) -> None:
     """Run experiments and show their tables."""
-    from kofa.paper import reproduce as desk
+    from kofa.paper import reproduce as experiments
 
     try:
-        experiments = desk.chosen(names)
-        desk.check(experiments, options)
+        chosen = experiments.chosen(names)
+        experiments.check(chosen, options)
     except DeclarationError as error:
-        raise UsageError(str(error)) from None
+        raise error.as_error(UsageError) from None
     began = time.monotonic()
 
     def show(task: Task, done: int, total: int) -> None:
         screen.note(f"{done}/{total}  {task.name}  ({time.monotonic() - began:.0f} s)")
 
     try:
-        with screen.warnings_in_a_line(), new_folder(folder):
-            written = desk.reproduce(experiments, options, folder, jobs, show)
+        with new_folder(folder):
+            written = experiments.reproduce(chosen, options, folder, jobs, show)
     except KeyboardInterrupt:
-        told = f"stopped; what is done is in {folder}, and the same command goes on from there"
-        raise Stopped(told) from None
+        what = f"stopped; what is done is in {folder}, and the same command goes on from there"
+        raise Stopped(what) from None
     for path in written:
         if path.suffix == ".md":
             screen.show(path.read_text(encoding="utf-8"))
