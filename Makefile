@@ -16,8 +16,8 @@ help:
 	@echo "make test-slow      run the tests that take minutes"
 	@echo "make test-versions  run the tests on every Python found, and with the oldest dependencies;"
 	@echo "                    TESTS=tests/test_cli.py runs a part of them"
-	@echo "make test-paper     run the paper's experiments quickly, as a test (needs the data)"
-	@echo "make paper          run the paper's experiments in full; takes hours"
+	@echo "make test-paper     run the paper's experiments quickly, as a test (needs KOFA_DATA)"
+	@echo "make paper          run the paper's experiments in full, in results/; takes hours"
 	@echo "make lint           check style and types"
 	@echo "make bench          measure speed, memory and accuracy; prints a table"
 	@echo "make bench-peers    compare with other packages (installs them in $(PEERS))"
@@ -51,7 +51,7 @@ test-paper: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m paper
 
 paper: $(VENV)/.ready
-	$(BIN)/kofa paper all
+	$(BIN)/python -m experiments paper
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -64,10 +64,10 @@ format: $(VENV)/.ready
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.ready
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m experiments bench
 
 bench-peers: $(PEERS)/.ready
-	$(PEERS)/bin/python -m benchmarks.peers
+	$(PEERS)/bin/python -m experiments peers
 
 clean:
 	rm -rf $(VENV) $(VENV)-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

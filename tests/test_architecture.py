@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from functools import reduce
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,13 +16,13 @@ import pytest
 import kofa
 
 ORDER = [
-    "errors", "checks", "replacing", "datasets", "members", "archive", "dtypes", "linalg",
-    "tables", "scaling", "graphs", "kernels", "landmarks", "likelihoods", "views", "observations",
-    "posterior", "updates", "rotation", "refinement", "calibration", "bound", "start",
-    "regression", "inference",
-    "engine", "learning", "selection", "published", "study", "lessons", "vectors", "encoding",
-    "uncertainty", "prediction", "inspection", "schema", "soundness", "codec", "checkpoint",
-    "omics", "model", "estimators", "files", "paper", "cli",
+    "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
+    "engines", "views", "preparation", "results", "storage", "progress", "omics", "model",
+    "estimators", "files", "cli",
+]  # fmt: skip
+ORDER_IN_STORAGE = [
+    "damage", "atomic", "zip_directory", "npy", "manifest", "archive", "dtypes", "fields",
+    "schema", "codec", "validation", "model_file", "checkpoint",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 
@@ -94,6 +98,15 @@ def test_modules_import_only_from_those_above():
     assert list(wrong_imports(SOURCE)) == []
 
 
+def test_modules_of_storage_import_only_from_those_above():
+    folder = SOURCE / "storage"
+    assert {path.stem for path in folder.glob("*.py")} == {*ORDER_IN_STORAGE, "__init__"}
+    for place, name in enumerate(ORDER_IN_STORAGE):
+        inside = [one.split(".") for one in named_imports(folder / f"{name}.py", SOURCE)]
+        seen = {parts[2] for parts in inside if parts[:2] == ["kofa", "storage"]}
+        assert seen <= set(ORDER_IN_STORAGE[:place]), name
+
+
 @pytest.mark.parametrize(
     ("line", "seen"),
     [
@@ -132,6 +145,51 @@ print(sorted(extras & (set(sys.modules) - before)))
         [sys.executable, "-c", code], capture_output=True, check=True, encoding="locale"
     )
     assert shown.stdout.strip() == "[]"
+
+
+def walks():
+    """The functions that docs/architecture.md draws, with how far each stands to the right."""
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```walk\n(.*?)```", text, re.DOTALL):
+        for line in block.splitlines():
+            yield (len(line) - len(line.lstrip())) // 4, line.split()[0]
+
+
+def found(path):
+    """What a dotted path within the package names."""
+    parts, thing = path.split("."), kofa
+    for n in range(1, len(parts) + 1):
+        try:
+            thing = import_module(".".join(["kofa", *parts[:n]]))
+        except ModuleNotFoundError:
+            return reduce(getattr, parts[n - 1 :], thing)
+    return thing
+
+
+@pytest.mark.parametrize("name", [name for _, name in walks()])
+def test_walks_of_the_docs_name_functions_of_the_code(name):
+    assert callable(found(name))
+
+
+def test_walks_of_the_docs_go_one_step_at_a_time():
+    depths = [depth for depth, _ in walks()]
+    assert len(depths) > 30
+    assert all(after - before <= 1 for before, after in pairwise(depths))
+
+
+def floors():
+    """The floor of each package: one above the highest of those that it imports."""
+    found = {}
+    for name in ORDER:
+        path = SOURCE / name
+        files = path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]
+        below = set().union(*(imports_of(file) for file in files)) - {name, "__version__"}
+        found[name] = 1 + max((found[other] for other in below), default=-1)
+    return found
+
+
+def test_the_package_has_at_most_ten_floors():
+    assert max(floors().values()) < 10, floors()
 
 
 def test_library_never_prints():

@@ -84,7 +84,7 @@ def test_examples_run(example):
 
 
 def test_results_that_are_quoted_are_those_of_the_run():
-    """Rows with a spread over folds stand in the tables that `kofa paper` wrote."""
+    """Rows with a spread over folds stand in the tables that the experiments wrote."""
     pages = (ROOT / "docs" / "paper").glob("*.md")
     known = {line for page in pages for line in page.read_text(encoding="utf-8").splitlines()}
     text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")

@@ -136,7 +136,7 @@ def real(**options):
 
 
 BAD_DECLARATIONS = {
-    "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 but got 0"),
+    "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 or None but got 0"),
     "half a factor": ({"views": REAL, "n_factors": 2.5}, "n_factors.*2.5"),
     "no starts": ({"views": REAL, "n_init": 0}, "n_init"),
     "no views": ({"views": {}}, "at least one view"),

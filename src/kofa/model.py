@@ -14,9 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from kofa import codec, omics, tuning
-from kofa.archive import naming
-from kofa.checkpoint import Checkpoint, check_holds, fingerprint
+from kofa import omics, tuning
 from kofa.checks import (
     check_number,
     check_path,
@@ -58,6 +56,9 @@ from kofa.preparation.prepare import (
 from kofa.progress import Progress
 from kofa.results import inspection
 from kofa.results.prediction import Prediction
+from kofa.storage import model_file
+from kofa.storage.archive import naming_file
+from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit
 from kofa.views import View, check_outputs, check_views
 
 Data = Any  # a dict of name → table, or a MuData or AnnData
@@ -229,13 +230,13 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             infer = partial(self._infer, fit_data, seen=seen, rng=rng, journal=journal)
             engine, run, treated = infer(fitted)
             for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(fit_data) else 0):
-                fitted = with_reconstructed_relevance(fit_data, fitted, run.state, engine.Z, seen)
+                fitted = with_reconstructed_relevance(fit_data, fitted, run.state, run.Z, seen)
                 engine, run, treated = infer(fitted)
             if any(view.sparse == "ard" for view in fit_data.views.values()):
                 fitted = with_ard_landmarks(fit_data, fitted, run.state)
                 engine, run, treated = infer(fitted)
         fitted = _with_energies(fitted, run.state, treated)
-        fitted = _calibrated(fitted, engine.rows, run.state, rng)
+        fitted = _calibrated(fitted, engine, run.state, rng)
         fitted = _with_holes(fitted, run.state, fit_data, rng)
         readouts = self._read_outs(fitted, engine, treated, run.state, rng)
         self._remember(fitted, run.state, readouts, run.converged, *run.path)
@@ -249,10 +250,10 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             if flag("resume", resume):
                 raise DeclarationError("Expected checkpoint to name the file to resume from.")
             return Journal()
-        check_holds(fit_data)
+        check_can_be_kept(fit_data)
         decisive = ("views", "outputs", "n_factors", "n_init", "tol")
         settings = [getattr(self, option) for option in decisive]
-        key = fingerprint(settings, rng.bit_generator.state, dict(fit_data.tables))
+        key = key_of_fit(settings, rng.bit_generator.state, dict(fit_data.tables))
         return Checkpoint(self.checkpoint, float(self.checkpoint_every), key, resume)
 
     def _remember(
@@ -361,8 +362,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             places = [*others, m]
             calibrated = Calibration()
             if view.likelihood.has("log_predictive"):
-                rows = engine.part(places).rows
-                calibrated = calibrate(rows, q, len(others), range(len(others)), rng)
+                part = engine.part(places)
+                calibrated = calibrate(part, q, len(others), range(len(others)), rng)
             found[names[m]] = ReadOut(tuple(names[i] for i in places), q, *calibrated)
         return found
 
@@ -617,21 +618,21 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_path(path)
-        codec.check_kernels(self.kernels_)
+        model_file.check_kernels(self.kernels_)
         held = {
             "parameters": self._saved_parameters(),
             "views": self.views_,
             "posterior": self.posterior_,
             "readouts": self.readouts_,
             "converged": bool(self.converged_),
-            "path": codec.path_of(self.lower_bounds_, self.lower_bound_terms_),
+            "path": model_file.bounds_as_table(self.lower_bounds_, self.lower_bound_terms_),
         }
         about = {
             "views": {name: f"{view!r:.2000}" for name, view in (self.views or {}).items()},
             "outputs": [name for name, view in self.views_.items() if view.role.output],
             "n_factors": self.n_factors_,
         }
-        codec.write(path, "model", held, about, check=_from_parts)
+        model_file.write_object(path, "model", held, about, check=_from_parts)
 
     def _saved_parameters(self) -> dict[str, Any]:
         saved: dict[str, Any] = self.get_params(deep=False)
@@ -735,14 +736,14 @@ def load(path: str | PathLike[str]) -> FactorModel:
     FactorModel(random_state=7)
     """
     check_path(path)
-    held = codec.read(path, "model")
-    with naming(path):
+    held = model_file.read_object(path, "model")
+    with naming_file(path):
         return _from_parts(held)
 
 
 def _from_parts(held: Any) -> FactorModel:
     """A model from what `FactorModel.save` holds of it."""
-    parameters, fitted, found = codec.parts_of_model(held)
+    parameters, fitted, found = model_file.parts_of_model(held)
     model = FactorModel(**parameters)
     model._declared(fitted)
     model._remember(fitted, **found)
@@ -762,14 +763,14 @@ def _explained(view: str, fitted: FittedView, what: str) -> Iterator[None]:
 
 
 def _calibrated(
-    fitted: dict[str, FittedView], rows: Rows, state: State, rng: np.random.Generator
+    fitted: dict[str, FittedView], engine: InMemory, state: State, rng: np.random.Generator
 ) -> dict[str, FittedView]:
     """The views, with outputs that are probabilities calibrated; the others are by read-outs."""
     inputs = [m for m, view in enumerate(fitted.values()) if not view.role.output]
     changed = dict(fitted)
     for m, (name, view) in enumerate(fitted.items()):
         if m not in inputs and view.layer.has("log_predictive"):
-            found = calibrate(rows, state, m, inputs, rng)
+            found = calibrate(engine, state, m, inputs, rng)
             changed[name] = replace(view, sharpness=found.sharpness, centre=found.centre)
     return changed
 

@@ -47,7 +47,7 @@ GRAM_JITTER: Final = 1e-8
 # ---------------------------------------------------------------- the number of factors
 
 # Where it is not set: the most factors, and the most directions of kernels that feed outputs.
-MOST_FACTORS: Final = 100
+MOST_FACTORS: Final = 300
 MOST_KERNEL_FACTORS: Final = 300
 # A factor goes where its information is below this share of the edge of the noise spectrum.
 PRUNING_MARGIN: Final = 0.9

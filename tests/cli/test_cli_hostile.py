@@ -399,20 +399,6 @@ def test_names_that_are_not_utf_8(folder):
     assert message.startswith("\\udcfc: there is no such file")
 
 
-def test_no_folder_is_left_of_experiments_without_data(folder, monkeypatch):
-    def missing(*_, **__):
-        raise kofa.errors.FileError("no data")
-
-    monkeypatch.setattr("kofa.paper.reproduce.fetch", missing)
-    before = names()
-    assert error("paper table2 --quick -o new/paper") == "no data"
-    assert names() == before
-    assert (
-        error("paper table2 --quick -o rna.csv") == "rna.csv: expected a folder but this is a file"
-    )
-    assert (folder / "rna.csv").is_file()
-
-
 # ---------------------------------------------------------------- Ctrl-C
 
 

@@ -64,15 +64,15 @@ def small(rng, make, k, missing=True, n=7, sweeps=3):
     kind, t = make(rng, eta)
     if missing:
         t[0 if kind.competing else (0, 1)] = np.nan
-    engine, state, _ = core([t], [Role("a")], k, likelihoods=[kind])
+    engine, state, Z = core([t], [Role("a")], k, likelihoods=[kind])
     for _ in range(sweeps):
-        touched = augment(engine.rows, state, engine.Z)
-        at = state[0].weights.predict(engine.Z)
+        touched = augment(engine.rows, state, Z)
+        at = state[0].weights.predict(Z)
         q = local_step(touched, local_system(state, (touched.views[0].columns,)))
-        stats = engine.sweep(state)
-        views = centred(stats, engine.rows)
+        stats, Z = engine.sweep(state, Z)
+        views = centred(stats)
         state = global_step(state, views)
-    np.testing.assert_allclose(engine.Z, q.mean, atol=1e-12)
+    np.testing.assert_allclose(Z, q.mean, atol=1e-12)
     return kind, t, at, q, state, stats, views
 
 
@@ -127,12 +127,12 @@ def test_bound_is_below_the_exact_evidence_and_close(rng, make, alpha):
     _, t = make(rng, 2.0 * rng.standard_normal((6, 3)))
     kind, t = (Bernoulli(1) if make is bernoulli else Poisson(RATE[:1], t[:, 0].max())), t[:, :1]
     assert len(np.unique(t)) > 1  # else the flat bias has no evidence
-    engine, state, _ = core([t], [Role("a")], 1, likelihoods=[kind])
+    engine, state, Z = core([t], [Role("a")], 1, likelihoods=[kind])
     known = Known(np.array([alpha]))
     state = (replace(state[0], alpha=known, alpha_prior=known),)
     for _ in range(300):
-        stats = engine.sweep(state)
-        views = centred(stats, engine.rows)
+        stats, Z = engine.sweep(state, Z)
+        views = centred(stats)
         state = global_step(state, views)
     bound = elbo(state, stats, views).total
     exact = exact_log_evidence(kind, t, alpha)

@@ -30,7 +30,7 @@ def explained(y, Z, energy=None):
 def weights_without(n, y, Z, view):
     """The weights of the same priors and noises from all samples but n."""
     engine = InMemory(Rows.stack([Observations.from_values(np.delete(y, n, axis=0))]))
-    (s,) = centred(engine.summarise(np.delete(Z, n, axis=0)), engine.rows)
+    (s,) = centred(engine.summarise(np.delete(Z, n, axis=0)))
     return update_weights(s, view.alpha.mean, view.column_precision, view.precision)
 
 
@@ -42,10 +42,10 @@ def test_left_out_loss_is_that_of_fits_without_the_sample(rng, holes):
     engine, view = explained(y, Z)
     # The last update of the noise came after that of the weights.
     view = replace(view, tau=Known(view.precision))
-    (s,) = centred(engine.summarise(Z), engine.rows)
+    (s,) = centred(engine.summarise(Z))
     weights = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
     view = replace(view, weights=weights)
-    loss = left_out_loss(engine.rows.views[0], view, Z, np.arange(30))
+    loss = left_out_loss(engine.rows.views[0], view, Z, 1.0)
     predicted = [weights_without(n, y, Z, view).predict(Z[n : n + 1])[0] for n in range(30)]
     spread = np.nansum((y - np.nanmean(y, axis=0)) ** 2, axis=0) / 30
     np.testing.assert_allclose(loss, np.nansum((y - predicted) ** 2 / spread, axis=1), rtol=1e-8)

@@ -48,10 +48,10 @@ def test_rotation_raises_the_divergences_as_the_objective_says(rng):
     """With z rotated along, the change of the bound is the change of f plus that of the shift."""
     data = two_views(rng)
     roles = [Role("x", sparse=True), Role("y")]
-    engine, state, _ = core(list(data.values()), roles)
+    engine, state, Z = core(list(data.values()), roles)
     for _ in range(3):
-        stats = engine.sweep(state)
-        state = global_step(state, centred(stats, engine.rows))
+        stats, Z = engine.sweep(state, Z)
+        state = global_step(state, centred(stats))
     # q(α) at its optimum before as after, as the objective assumes
     state, _ = rotate(state, stats, max_iter=0)
     terms = [Term.of(view) for view in state]

@@ -30,11 +30,11 @@ def problem(rng, holes, sparse=False):
     data = two_views(rng, dims=(6, 4))
     views = [punch(y, holes, rng) for y in data.values()]
     roles = [Role("x", sparse=sparse, noise_per_column=True), Role("y")]
-    engine, state, _ = core(views, roles)
+    engine, state, Z = core(views, roles)
     for _ in range(2):
-        stats = engine.sweep(state)
-        state = global_step(state, centred(stats, engine.rows))
-    return views, engine, state
+        stats, Z = engine.sweep(state, Z)
+        state = global_step(state, centred(stats))
+    return views, engine, state, Z
 
 
 def covariance(w, d):
@@ -44,7 +44,7 @@ def covariance(w, d):
 
 @pytest.mark.parametrize("holes", HOLES)
 def test_local_step_solves_each_sample(rng, holes):
-    views, engine, state = problem(rng, holes)
+    views, engine, state, _ = problem(rng, holes)
     e = local_system(state, tuple(v.columns for v in engine.rows.views))
     q = local_step(engine.rows, e)
     for n in (0, 1, 5, 33):
@@ -64,9 +64,9 @@ def test_local_step_solves_each_sample(rng, holes):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("holes", HOLES)
 def test_weights_solve_each_column(rng, holes, sparse):
-    views, engine, state = problem(rng, holes, sparse)
-    stats = engine.sweep(state)
-    s = centred(stats, engine.rows)[0]
+    views, engine, state, Z = problem(rng, holes, sparse)
+    stats, _ = engine.sweep(state, Z)
+    s = centred(stats)[0]
     view = state[0]
     q = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
     e = local_system(state, tuple(v.columns for v in engine.rows.views))
@@ -91,7 +91,7 @@ def test_weights_solve_each_column(rng, holes, sparse):
 
 @pytest.mark.parametrize("holes", HOLES)
 def test_linear_predictor_has_the_moments_of_sampled_weights(rng, holes):
-    _, engine, state = problem(rng, holes)
+    _, engine, state, _ = problem(rng, holes)
     e = local_system(state, tuple(v.columns for v in engine.rows.views))
     q, w = local_step(engine.rows, e), state[0].weights
     mean, variance = linear_predictor(q, w)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import kofa
 from conftest import KINDS, mixed
-from kofa.inference.local_step import augment, evidence, local_step
+from kofa.inference.local_step import augment, local_step, local_system
 from kofa.inference.observations import Rows
 
 COLUMNS = list("abcd")
@@ -683,7 +683,7 @@ def test_transform_is_where_bound_and_local_step_agree(data, views):
     rows = Rows.stack(
         [model.views_[name].observe(given.samples.spread(t)) for name, t in given.tables.items()]
     )
-    e = evidence(model.posterior_, tuple(view.columns for view in rows.views))
+    e = local_system(model.posterior_, tuple(view.columns for view in rows.views))
     again = local_step(augment(rows, model.posterior_, Z), e)
     np.testing.assert_allclose(again.mean, Z, atol=1e-8)
 

@@ -13,7 +13,9 @@ from kofa.data.scaling import Scaling
 from kofa.data.tables import Table
 from kofa.inference.local_step import Latent
 from kofa.inference.predictor import _contrasts, linear_predictor
-from kofa.likelihoods import kinds as likelihoods
+from kofa.likelihoods import cubature
+from kofa.likelihoods import multinomial as multinomial_module
+from kofa.likelihoods import poisson as poisson_module
 from kofa.likelihoods.bernoulli import Bernoulli
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.likelihoods.log_normal import LogNormal
@@ -53,14 +55,14 @@ def test_class_probabilities_and_cone_means_against_integration(rng, n_classes, 
 def test_predicted_probabilities_sum_to_one_before_they_are_made_to(
     monkeypatch, rng, n_classes, spread
 ):
-    raw, plain = [], likelihoods._cone
+    raw, plain = [], multinomial_module._cone
 
     def spy(ahead, ratio, *nodes):
         log_p, slope = plain(ahead, ratio, *nodes)
         raw.append(np.exp(log_p))
         return log_p, slope
 
-    monkeypatch.setattr(likelihoods, "_cone", spy)
+    monkeypatch.setattr(multinomial_module, "_cone", spy)
     mean = rng.uniform(-8, 8, (60, n_classes)) * rng.uniform(0, 1, (60, 1))
     p = Multinomial(n_classes).probability(mean, rng.uniform(0, spread, mean.shape))
     assert len(raw) == n_classes
@@ -88,10 +90,10 @@ def test_nodes_of_the_quadrature_are_enough_and_half_are_not(monkeypatch, rng, n
     targets = one_hot(rng.integers(n_classes, size=200), n_classes)
 
     def tangent(nodes):
-        monkeypatch.setattr(likelihoods, "_NODES", nodes)
+        monkeypatch.setattr(multinomial_module, "NODES", nodes)
         return np.array(Multinomial(n_classes).tangent(targets, eta))
 
-    nodes, exact = likelihoods._NODES, tangent(200)
+    nodes, exact = cubature.NODES, tangent(200)
     assert np.abs(tangent(nodes) - exact).max() < 1e-7
     assert np.abs(tangent(nodes // 2) - exact).max() > 1e-7
 
@@ -196,7 +198,7 @@ def test_curvature_of_counts_is_the_least_that_each_part_allows():
         return (slopes[0] - slopes[1]) / (2 * h)
 
     assert 0.2499 < bend(1.0, 0.0).max() <= 0.25
-    assert 0.16705 < (bend(1.0, 1.0) - bend(1.0, 0.0)).max() <= likelihoods._LOG_SOFTPLUS_BEND
+    assert 0.16705 < (bend(1.0, 1.0) - bend(1.0, 0.0)).max() <= poisson_module._LOG_SOFTPLUS_BEND
 
 
 @pytest.mark.parametrize("kind", AUGMENTED)

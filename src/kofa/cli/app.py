@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from kofa.cli.commands.apply import impute, predict, transform
-from kofa.cli.commands.experiments import paper
 from kofa.cli.commands.fit import fit
 from kofa.cli.commands.start import demo, info, init
 from kofa.cli.options import with_options
@@ -47,5 +46,5 @@ def root(
     """
 
 
-for command in (fit, transform, predict, impute, info, demo, init, paper):
+for command in (fit, transform, predict, impute, info, demo, init):
     app.command(cls=Command)(with_options(command))

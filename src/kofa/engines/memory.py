@@ -10,60 +10,68 @@ from operator import add
 import numpy as np
 import scipy.linalg
 
-from kofa.inference.local_step import LocalSystem, augment, known, local_step, local_system
+from kofa.inference.held_out import sample_rows
+from kofa.inference.local_step import augment, known, local_step, local_system
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State, Weights
 from kofa.inference.projection import project
 from kofa.inference.statistics import Statistics, SurrogateSums, statistics
 from kofa.inference.surrogate import expected_drop
+from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, IntArray
 
 _OVERSAMPLING, _POWER = 10, 6
 
 
 class InMemory:
-    """All rows in memory; one pass per iteration, block by block while a block is in cache.
-
-    `Z` holds the posterior means of the last sweep.
-    """
+    """All rows in memory; one pass per iteration, block by block while a block is in cache."""
 
     def __init__(self, rows: Rows, block_rows: int | None = None) -> None:
         self.rows = replace(rows, views=tuple(view.at_start() for view in rows.views))
         self.block_rows = block_rows
-        self.Z: Array = np.empty((rows.n_samples, 0))
         self._parts: dict[int, list[tuple[slice, Rows]]] = {}
 
-    def sweep(self, state: State) -> Statistics:
-        """Local step on every block; the sum of their statistics."""
-        e, Z = self._local_system(state), self.Z
-        self.Z = np.empty((self.rows.n_samples, e.n_factors))
-        blocks = self._blocks(e.n_factors)
-        return reduce(add, (self._visit(where, block, state, e, Z) for where, block in blocks))
+    @property
+    def n_samples(self) -> int:
+        return self.rows.n_samples
 
-    def _local_system(self, state: State) -> LocalSystem:
-        return local_system(state, tuple(view.columns for view in self.rows.views))
+    @property
+    def n_patterns(self) -> int:
+        """Number of different patterns of holes in a row."""
+        return self.rows.labels.size
 
-    def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
-        """The blocks, made once: sums over their data are remembered with them."""
-        size = self.block_rows or self.rows.block_size(n_factors)
-        if size not in self._parts:
-            self._parts = {size: list(self.rows.blocks(size))}
-        return self._parts[size]
+    @property
+    def size(self) -> int:
+        """Number of entries of all views, observed or not."""
+        return self.rows.size
 
-    def _visit(
-        self, where: slice, block: Rows, state: State, e: LocalSystem, Z: Array
-    ) -> Statistics:
-        block = augment(block, state, Z[where])
-        q = local_step(block, e)
-        self.Z[where] = q.mean
-        return statistics(block, q)
+    @property
+    def likelihoods(self) -> tuple[Likelihood | None, ...]:
+        """Of each view; None where it is Gaussian."""
+        return tuple(view.likelihood for view in self.rows.views)
 
-    def part(self, views: Sequence[int], rows: BoolArray | None = None) -> InMemory:
-        """Some of the views, of all rows or of some."""
-        some = [self.rows.views[m] for m in views]
-        if rows is not None and not rows.all():
-            some = [view.take(np.flatnonzero(rows)) for view in some]
-        return InMemory(Rows.stack(some), self.block_rows)
+    # ------------------------------------------------------------ passes over all rows
+
+    def sweep(self, state: State, Z: Array) -> tuple[Statistics, Array]:
+        """Local step on every block: the sum of their statistics, and the new Z.
+
+        Views that are not Gaussian are replaced by surrogates that touch at the old one.
+        """
+        e = local_system(state, tuple(view.columns for view in self.rows.views))
+        found, total = np.empty((self.n_samples, e.n_factors)), None
+        for where, block in self._blocks(e.n_factors):
+            block = augment(block, state, Z[where])
+            q = local_step(block, e)
+            found[where] = q.mean
+            own = statistics(block, q)
+            total = own if total is None else total + own
+        assert total is not None
+        return total, found
+
+    def summarise(self, Z: Array) -> Statistics:
+        """Statistics of a Z known without uncertainty."""
+        blocks = self._blocks(Z.shape[1])
+        return reduce(add, (statistics(b, known(Z[where], b.labels)) for where, b in blocks))
 
     def project(self, state: State) -> tuple[Array, Array]:
         """The factors of each sample, by itself, given the global factors: (N, K).
@@ -76,45 +84,39 @@ class InMemory:
             counts = np.bincount(q.patterns.label, minlength=q.patterns.size)
             total = total + np.tensordot(counts, q.covariance, 1)
             means.append(q.mean)
-        return np.concatenate(means), total / self.rows.n_samples
+        return np.concatenate(means), total / self.n_samples
 
-    def surrogate_sums(self, m: int, w: Weights) -> SurrogateSums:
-        """Let the bound of view m touch where these weights put it; z stays."""
-        blocks = self._blocks(self.Z.shape[1])
-        return reduce(add, (SurrogateSums.of(b.views[m], w, self.Z[where]) for where, b in blocks))
+    def surrogate_sums(self, m: int, w: Weights, Z: Array) -> SurrogateSums:
+        """Statistics of view m where its surrogate touches at these weights; z stays."""
+        blocks = self._blocks(Z.shape[1])
+        return reduce(add, (SurrogateSums.of(b.views[m], w, Z[where]) for where, b in blocks))
 
-    def expected_drop(self, m: int, w: Weights, steps: Array) -> float:
+    def expected_drop(self, m: int, w: Weights, steps: Array, Z: Array) -> float:
         """Σ_n [g(η) − mean of g(η ± step)] of view m, summed over the steps (·, D)."""
-        blocks = self._blocks(self.Z.shape[1])
+        blocks = self._blocks(Z.shape[1])
         return sum(
-            expected_drop(block.views[m], w.predict(self.Z[where]), steps)
-            for where, block in blocks
+            expected_drop(block.views[m], w.predict(Z[where]), steps) for where, block in blocks
         )
 
-    def keep(self, factors: IntArray) -> None:
-        """Forget all factors but these."""
-        self.Z = self.Z[:, factors]
+    def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
+        """The blocks, made once: sums over their data are remembered with them."""
+        size = self.block_rows or self.rows.block_size(n_factors)
+        if size not in self._parts:
+            self._parts = {size: list(self.rows.blocks(size))}
+        return self._parts[size]
 
-    def rotate(self, R: Array, shift: Array) -> None:
-        """z ← R (z − shift)."""
-        self.Z = (self.Z - shift) @ R.T
-
-    def summarise(self, Z: Array) -> Statistics:
-        """Statistics of a Z known without uncertainty, from which a fit starts."""
-        self.Z = Z
-        blocks = self._blocks(Z.shape[1])
-        return reduce(add, (statistics(b, known(Z[where], b.labels)) for where, b in blocks))
+    # ------------------------------------------------------------ directions to start from
 
     def principal_directions(
         self, k: int, rng: np.random.Generator, above_noise: bool = False
     ) -> Array:
-        """Leading left singular vectors (N, ≤ k) of the views side by side, missing as mean.
+        """Leading left singular vectors of the views side by side, on unit scale: (N, ≤ k).
 
-        `above_noise`: only those that noise alone would not have.
+        What is missing is at the mean. `above_noise`: only those that noise alone would not have.
         """
         stack = [_centred(view) for view in self.rows.views]
         width = sum(y.shape[1] for y in stack)
-        side = min(self.rows.n_samples, width)
+        side = min(self.n_samples, width)
         if side <= 200 or (side <= 1200 and k > side / 5):
             U, sigma = _exact_svd(stack)
         else:
@@ -123,20 +125,76 @@ class InMemory:
         U, sigma = U[:, enough][:, :k], sigma[enough][:k]
         if above_noise:
             total = sum(float(np.einsum("nd,nd->", y, y)) for y in stack)
-            U = U[:, : max(1, _above_noise(sigma, total, self.rows.n_samples, width))]
+            U = U[:, : max(1, _above_noise(sigma, total, self.n_samples, width))]
         # Singular vectors have no sign; this choice does not depend on the order of the rows.
-        return U * np.where((U**3).sum(axis=0) < 0, -1.0, 1.0)
+        U = U * np.where((U**3).sum(axis=0) < 0, -1.0, 1.0)
+        nothing_varies = np.ones((self.n_samples, 1)) / self.n_samples
+        return np.sqrt(self.n_samples) * U if U.shape[1] else nothing_varies
 
-    def residual_direction(self, state: State, rng: np.random.Generator) -> Array:
-        """The leading direction of what the factors leave, on unit scale: (N, 1)."""
+    def random_directions(self, k: int, rng: np.random.Generator) -> Array:
+        """As many at random."""
+        return rng.standard_normal((self.n_samples, k))
+
+    def with_residual_direction(self, state: State, Z: Array, rng: np.random.Generator) -> Array:
+        """Z and the leading direction of what the factors leave, on unit scale: (N, K + 1)."""
         views = []
         for view, q in zip(self.rows.views, state, strict=True):
-            eta = q.weights.predict(self.Z)
+            eta = q.weights.predict(Z)
             values = (view.at(eta).values - eta) * view.mask * np.sqrt(q.precision)
             views.append(Observations(values, view.observed, view.columns))
-        U = InMemory(Rows.stack(views)).principal_directions(1, rng)
-        n = self.rows.n_samples
-        return np.sqrt(n) * U if U.shape[1] else rng.standard_normal((n, 1))
+        direction = InMemory(Rows.stack(views)).principal_directions(1, rng)
+        return np.column_stack([Z, direction])
+
+    # ------------------------------------------------------------ other factors, fewer rows
+
+    def keep(self, Z: Array, factors: IntArray) -> Array:
+        """Z without all factors but these."""
+        return Z[:, factors]
+
+    def rotate(self, Z: Array, R: Array, shift: Array) -> Array:
+        """R (z − shift) of every sample."""
+        return np.asarray((Z - shift) @ R.T)
+
+    def take(self, Z: Array, rows: BoolArray | IntArray) -> Array:
+        """Z of some samples."""
+        return Z[rows]
+
+    def part(self, views: Sequence[int], rows: BoolArray | None = None) -> InMemory:
+        """Some of the views, of all rows or of some."""
+        some = [self.rows.views[m] for m in views]
+        if rows is not None and not rows.all():
+            some = [view.take(np.flatnonzero(rows)) for view in some]
+        return InMemory(Rows.stack(some), self.block_rows)
+
+    def observed(self) -> BoolArray:
+        """Which samples have something observed."""
+        return np.asarray(np.any([_has(view) for view in self.rows.views], axis=0))
+
+    def sample(
+        self, m: int, rng: np.random.Generator, beside: Sequence[int] | None = None
+    ) -> IntArray:
+        """Some of the samples that have view m, and something of the views beside it."""
+        data = self.rows.views[m]
+        qualify = _has(data)
+        if beside is not None:
+            qualify = qualify & np.any([_has(self.rows.views[i]) for i in beside], axis=0)
+        return sample_rows(data, qualify, rng)
+
+    def view(self, m: int, rows: IntArray) -> Observations:
+        """View m of some samples."""
+        return self.rows.views[m].take(rows)
+
+    def totals(self, m: int) -> tuple[Array, Array]:
+        """Sum and number of the observed values of each column of view m, as they were given."""
+        data = self.rows.views[m]
+        values = data.values if data.targets is None else data.targets
+        mask = np.broadcast_to(data.mask, values.shape)
+        return np.where(mask, values, 0.0).sum(axis=0), mask.sum(axis=0)
+
+
+def _has(view: Observations) -> BoolArray:
+    """Which rows have something of a view."""
+    return np.asarray(view.observed.any(axis=1))
 
 
 def _above_noise(sigma: Array, total: float, n: int, width: int) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from kofa.checks import hint
 from kofa.errors import FileError
 from kofa.files.options import visible
-from kofa.replacing import replacing
+from kofa.storage.atomic import atomic_write
 
 FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 _LONGEST_NAME = 80  # characters of a file's name without its ending
@@ -49,14 +49,14 @@ def write_files(frames: Mapping[Path, Any]) -> None:
     kinds = {path: check_writable(path) for path in frames}
     with ExitStack() as stack:
         for path, frame in frames.items():
-            part = stack.enter_context(_replacing(path))
+            part = stack.enter_context(_atomic_write(path))
             _write(_plain(frame), part, kinds[path])
 
 
 def write_text(path: Path, text: str) -> None:
     """Write text as UTF-8, whole or not at all."""
     check_folder(path)
-    with _replacing(path) as part:
+    with _atomic_write(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
@@ -81,10 +81,10 @@ def check_stdout() -> None:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def _atomic_write(path: Path) -> Iterator[Path]:
     """A file that takes the place of `path` or of what it links to; errors name `path`."""
     try:
-        with replacing(Path(os.path.realpath(path))) as part:
+        with atomic_write(Path(os.path.realpath(path))) as part:
             yield part
     except OSError as error:
         raise FileError(f"it cannot be written: {error.strerror or error}", path) from error

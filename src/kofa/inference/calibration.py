@@ -23,7 +23,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
 from kofa import tuning
-from kofa.inference.held_out import left_out, sample_rows
+from kofa.inference.engine import Engine
+from kofa.inference.held_out import left_out
 from kofa.inference.local_step import known
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State, ViewPosterior
@@ -43,31 +44,27 @@ class Calibration(NamedTuple):
 
 
 def calibrate(
-    rows: Rows, state: State, m: int, others: Sequence[int], rng: np.random.Generator
+    engine: Engine, state: State, m: int, others: Sequence[int], rng: np.random.Generator
 ) -> Calibration:
     """That with which view m of the samples is best predicted from others.
 
     The samples' own part in the weights is taken out; none where nothing else is known of them.
     """
-    data = rows.views[m]
-    seen = [rows.views[i].observed.any(axis=1) for i in others]
-    labelled = data.observed.any(axis=1)
-    qualify = labelled & np.any(seen, axis=0)
-    if not qualify.any() or data.likelihood is None:
+    likelihood, rows = engine.likelihoods[m], engine.sample(m, rng, others)
+    if likelihood is None or not len(rows):
         return Calibration()
-    which = sample_rows(data, qualify, rng)
-    part = Rows.stack([rows.views[i].take(which) for i in others])
-    beside = tuple(state[i] for i in others)
-    q = project(part, beside, within=1e-3)
-    view = state[m]
-    competing = data.likelihood.competing
+    data, view = engine.view(m, rows), state[m]
+    beside = Rows.stack([engine.view(i, rows) for i in others])
+    q = project(beside, tuple(state[i] for i in others), within=1e-3)
+    competing = likelihood.competing
     mean, variance = linear_predictor(q, view.weights, competing, blurred=view.blurred)
-    copies = float(labelled.sum()) / len(which)
+    copies = float(engine.part([m]).observed().sum()) / len(rows)
     precision = np.outer(view.column_precision, view.alpha.mean)
-    mean = left_out(data.take(which), mean, precision, q.mean, copies)
+    mean = left_out(data, mean, precision, q.mean, copies)
     if competing:
-        return Calibration(_sharpest(lambda s: _surprise(data.take(which), s * mean, variance))[0])
-    return _of_ones(data, data.take(which), mean - view.weights.y_mean, variance)
+        return Calibration(_sharpest(lambda s: _surprise(data, s * mean, variance))[0])
+    ones, n = engine.totals(m)
+    return _of_ones(data, mean - view.weights.y_mean, variance, (ones + 0.5) / (n + 1.0))
 
 
 def _surprise(data: Observations, eta: Array, variance: Array) -> float:
@@ -92,17 +89,14 @@ def _sharpest(surprise: Callable[[float], float]) -> tuple[float, float]:
     return float(np.exp(found.x)), float(found.fun)
 
 
-def _of_ones(data: Observations, part: Observations, away: Array, variance: Array) -> Calibration:
-    """Of ones and zeros; `away` (n, D) is what the factors make of η."""
-    assert data.targets is not None
-    ones = np.where(data.mask, data.targets, 0.0).sum(axis=0)
-    rate = (ones + 0.5) / (data.mask.sum(axis=0) + 1.0)
+def _of_ones(data: Observations, away: Array, variance: Array, rate: Array) -> Calibration:
+    """Of ones and zeros; `away` (n, D) is what the factors make of η, `rate` (D,) that of ones."""
 
     def centre(sharpness: float) -> Array:
-        return _centre(part, sharpness * away, variance, rate)
+        return _centre(data, sharpness * away, variance, rate)
 
     def surprise(sharpness: float) -> float:
-        return _surprise(part, centre(sharpness) + sharpness * away, variance)
+        return _surprise(data, centre(sharpness) + sharpness * away, variance)
 
     sharpness, least = _sharpest(surprise)
     if surprise(0.0) < least - tuning.STRONG_EVIDENCE:
@@ -125,29 +119,24 @@ def _centre(data: Observations, away: Array, variance: Array, rate: Array) -> Ar
     return np.asarray(centre)
 
 
-def overdispersion(
-    data: Observations, view: ViewPosterior, Z: Array, rng: np.random.Generator
-) -> Array:
+def overdispersion(data: Observations, view: ViewPosterior, Z: Array, copies: float) -> Array:
     """Variance of η by which the counts of each column vary more than a Poisson's do: (D,).
 
-    Z is known. By moments: (t − μ)² is on average μ + μ′² (variance of η), weighted by how well
-    each count knows it. A few wild counts say little.
+    Z (n, K) is known. By moments: (t − μ)² is on average μ + μ′² (variance of η), weighted by how
+    well each count knows it. A few wild counts say little. Each sample may stand for several.
     """
-    labelled = np.asarray(data.observed.any(axis=1))
-    which = sample_rows(data, labelled, rng)
-    part, z = data.take(which), Z[which]
-    assert part.likelihood is not None
-    assert part.targets is not None
-    mean, variance = linear_predictor(known(z, Groups.one(len(z))), view.weights)
+    assert data.likelihood is not None
+    assert data.targets is not None
+    mean, variance = linear_predictor(known(Z, Groups.one(len(Z))), view.weights)
     precision = np.outer(view.column_precision, view.alpha.mean)
-    mean = left_out(part, mean, precision, z, float(labelled.sum()) / len(which))
-    mu, slope = part.likelihood.expected(mean)
-    square, rise = (part.targets - mu) ** 2, slope**2
+    mean = left_out(data, mean, precision, Z, copies)
+    mu, slope = data.likelihood.expected(mean)
+    square, rise = (data.targets - mu) ** 2, slope**2
     excess = np.zeros(mean.shape[1])
     for _ in range(_ROUNDS):
         total = mu + rise * (variance + excess)
         surplus = np.minimum(square, tuning.WILD_COUNT**2 * total) - mu - rise * variance
-        weight = np.where(part.mask, rise / np.maximum(total, _NO_RATE) ** 2, 0.0)
+        weight = np.where(data.mask, rise / np.maximum(total, _NO_RATE) ** 2, 0.0)
         weighed = np.maximum((weight * rise).sum(axis=0), _NO_RATE)
         excess = np.maximum((weight * surplus).sum(axis=0) / weighed, 0.0)
     return excess

@@ -10,10 +10,9 @@ import numpy as np
 
 from kofa import tuning
 from kofa.inference.calibration import overdispersion
-from kofa.inference.engine import Engine
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.loop import logger
 from kofa.inference.n_factors import ascend, wants_more
-from kofa.inference.observations import Observations
 from kofa.inference.order import in_order
 from kofa.inference.posterior import State, ViewPosterior
 from kofa.inference.predictor import blur_in
@@ -49,11 +48,9 @@ def best_of(
     inputs = [m for m, role in enumerate(roles) if not role.output]
     outputs = [m for m, role in enumerate(roles) if role.output]
     if not outputs:
-        best = _best_start(engine, Plan(roles, settings), n_init, rng, notify, journal)
-        engine.Z = best.Z
-        return best
+        return _best_start(engine, Plan(roles, settings), n_init, rng, notify, journal)
     inner = engine.part(inputs)
-    seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
+    seen = inner.observed()
     outer, targets = engine.part(outputs, seen), [roles[m] for m in outputs]
     alone = unexplained(outer, targets)
     plan = Plan([roles[m] for m in inputs], settings, _of_outputs(roles, alone))
@@ -63,11 +60,11 @@ def best_of(
     if whole is not None and not best.stopped:
         other = explained(whole, _best_start(inner, whole, 1, rng, notify, journal, n_init))
         simple, of_all = (
-            (tuple(found.state[m] for m in outputs), found.Z[seen]) for found in (best, other)
+            (tuple(found.state[m] for m in outputs), inner.take(found.Z, seen))
+            for found in (best, other)
         )
         if predicts_better(outer, simple, of_all, rng):
             best = replace(other, converged=best.converged)
-    engine.Z = best.Z
     return best
 
 
@@ -77,21 +74,18 @@ def _all_directions(plan: Plan, inner: Engine) -> Plan | None:
     Columns that have nothing in common have no factors, and yet may tell about outputs. Left-out
     outputs say which they prefer.
     """
-    primal = [not (role.exact or data.augmented) for role, data in _pairs(plan, inner)]
+    kinds = zip(plan.roles, inner.likelihoods, strict=True)
+    primal = [not role.exact and likelihood is None for role, likelihood in kinds]
     if not any(primal):
         return None
     settings = plan.settings
     most = settings.n_factors if not settings.free else tuning.MOST_DIRECTIONS
-    if inner.rows.labels.size > tuning.MANY_PATTERNS:
+    if inner.n_patterns > tuning.MANY_PATTERNS:
         most = min(most, tuning.MOST_READ_OUT)
     exact = [replace(r, exact=r.exact or p) for r, p in zip(plan.roles, primal, strict=True)]
     few = min(settings.max_iter, tuning.EXACT_SWEEPS)
     settings = replace(settings, n_factors=most, free=False, rotate=False, max_iter=few)
     return replace(plan, roles=exact, settings=settings)
-
-
-def _pairs(plan: Plan, engine: Engine) -> list[tuple[Role, Observations]]:
-    return list(zip(plan.roles, engine.rows.views, strict=True))
 
 
 def _explained(
@@ -111,7 +105,7 @@ def _explained(
     """
     treated = iter(plan.roles)
     roles = [role if role.output else next(treated) for role in roles]
-    with threads_for(inner.rows.size * found.n_factors):
+    with threads_for(inner.size * found.n_factors):
         state, Z, explained = _explain(inner, outer, roles, found.state, seen, alone, rng)
     terms = _of_outputs(roles, explained)
     gain = sum(terms.values()) - sum(plan.waiting.values())
@@ -140,15 +134,17 @@ def _best_start(
     """The run with the highest bound, of several starts, which count from the `first`."""
     best: Run | None = None
     settings = plan.settings
-    work = engine.rows.size * settings.n_factors
+    work = engine.size * settings.n_factors
     with threads_for(work):
         Z = spectral(engine, settings.n_factors, rng, settings.free)
         prepared = prepare(engine, plan.roles, Z)
     for nth in range(first, first + n_init):
         with threads_for(work):
-            state = start(engine, prepared, rng.standard_normal(Z.shape) if nth > first else Z)
+            if nth > first:
+                Z = engine.random_directions(prepared[0].weights.mean.shape[1], rng)
+            begin = Run(start(engine, prepared, Z), Z)
             tell = _of_start(notify, nth) if nth else notify
-            candidate = journal.begin() or ascend(engine, plan, state, tell, journal)
+            candidate = journal.begin() or ascend(engine, plan, begin, tell, journal)
             journal.end(candidate)
         logger.info(
             "start %d: bound %.6g, %d iterations",
@@ -161,7 +157,7 @@ def _best_start(
         if candidate.stopped:
             break
     assert best is not None
-    if len(best.Z) < engine.rows.n_samples:  # a checkpoint keeps them of few starts
+    if len(best.Z) < engine.n_samples:  # a checkpoint keeps them of few starts
         best = replace(best, Z=engine.project(best.state)[0])
     best = in_order(engine, best)
     # A kernel has a long tail of weak directions and would always like more.
@@ -183,6 +179,7 @@ def _explain(
 ) -> tuple[State, Array, list[dict[str, float]]]:
     """The state with the outputs from the factors that the inputs gave; these; the new terms."""
     Z, covariance = inner.project(found)
+    own_Z = inner.take(Z, seen)
     inputs, known = [role for role in roles if not role.output], iter(found)
     energies = [energy(q, role).sum(axis=0) for q, role in zip(found, inputs, strict=True)]
     total = np.sum(energies, axis=0)
@@ -193,25 +190,32 @@ def _explain(
             state.append(next(known))
             continue
         m = len(terms)
-        data, explained = (
-            outer.rows.views[m],
-            regress(outer, m, role, Z[seen], total, alone[m], rng),
-        )
-        view = _with_noise(explained.view, data, Z[seen], covariance, rng)
-        if not data.augmented and any(role.exact and not role.kernelized for role in inputs):
-            view = replace(view, overdispersion=variance_of_own_directions(data, view, Z[seen]))
-        state.append(view)
+        explained = regress(outer, m, role, own_Z, total, alone[m], rng)
+        of_own = any(role.exact and not role.kernelized for role in inputs)
+        state.append(_with_noise(outer, m, explained.view, own_Z, covariance, of_own, rng))
         terms.append(explained.terms)
     return tuple(state), Z, terms
 
 
 def _with_noise(
-    view: ViewPosterior, data: Observations, Z: Array, covariance: Array, rng: np.random.Generator
+    engine: Engine,
+    m: int,
+    view: ViewPosterior,
+    Z: Latents,
+    covariance: Array,
+    own_directions: bool,
+    rng: np.random.Generator,
 ) -> ViewPosterior:
-    """With what z leaves open, which a noise that is learnt has in it."""
-    blurred = blur_in(view.weights, covariance)
-    if data.likelihood is None:
-        return replace(view, blurred=blurred)
-    if not data.likelihood.has("expected"):  # no noise is learnt
+    """With what z leaves open, which a noise that is learnt has in it, and what comes on top."""
+    blurred, likelihood = blur_in(view.weights, covariance), engine.likelihoods[m]
+    if likelihood is not None and not likelihood.has("expected"):  # no noise is learnt
         return replace(view, blurred=np.zeros_like(blurred))
-    return replace(view, blurred=blurred, overdispersion=overdispersion(data, view, Z, rng))
+    view = replace(view, blurred=blurred)
+    if likelihood is None and not own_directions:
+        return view
+    rows = engine.sample(m, rng)
+    data, z = engine.view(m, rows), engine.take(Z, rows)
+    if likelihood is None:
+        return replace(view, overdispersion=variance_of_own_directions(data, view, z))
+    n_labelled = float(engine.part([m]).observed().sum())
+    return replace(view, overdispersion=overdispersion(data, view, z, n_labelled / len(rows)))

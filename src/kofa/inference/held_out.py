@@ -22,18 +22,14 @@ _STRATA = 8  # columns by whose values these are drawn
 _STEP = 1e-4  # of a difference quotient
 
 
-def choose_scale(
-    view: ViewPosterior, data: Observations, Z: Array, energy: Array, rng: np.random.Generator
-) -> Known:
+def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Array) -> Known:
     """Precisions α_k ∝ 1/energy_k of an output, at the scale that predicts left-out samples best.
 
     Coordinate ascent cannot find this scale: q(w) q(x) underestimates what the weights could be
     and shrinks them without end.
     """
-    rows = sample_rows(data, np.asarray(data.observed.any(axis=1)), rng)
-    part, Z = Rows.stack([data.take(rows)]), Z[rows]
-    (s,) = centred(statistics(part, known(Z, part.labels)), part)
-    (data,) = part.views
+    rows = Rows.stack([data])
+    (s,) = centred(statistics(rows, known(Z, rows.labels)))
     scores: list[float] = []
     for signal in tuning.SIGNALS:
         alpha = Known(float(energy.sum()) / signal / energy)

@@ -7,93 +7,115 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kofa import tuning
-from kofa.inference.bound import elbo
+from kofa.inference.bound import Bound, elbo
 from kofa.inference.engine import Engine
 from kofa.inference.global_step import global_step
 from kofa.inference.order import by_strength
-from kofa.inference.posterior import State
 from kofa.inference.pruning import informative
 from kofa.inference.rotation import rotate
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
-from kofa.inference.statistics import ViewStatistics, centred
+from kofa.inference.statistics import Statistics, ViewStatistics, centred
 from kofa.inference.surrogate import cubature_steps, update_curvature_ratio
+from kofa.linalg import IntArray
 
 logger = logging.getLogger("kofa")
 
 
-def run(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Journal) -> Run:
+def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journal) -> Run:
     """Coordinate ascent from one state until the bound stands still."""
     settings = plan.settings
-    now = journal.resume() or Run(state, engine.Z)
-    engine.Z = now.Z
+    now = journal.resume() or begin
     if not (now.ended and now.finished(settings)):
         while not now.finished(settings):
             now = iterate(engine, plan, now, notify)
             journal.reached(now)
-        order = by_strength(now.state)
-        engine.keep(order)
-        state = tuple(view.keep(order) for view in now.state)
-        now = replace(now, state=state, Z=engine.Z, ended=True)
+        now = replace(kept(engine, now, by_strength(now.state)), ended=True)
         journal.ended(now)
-    # Not told to the journal: a run that is given more iterations goes on from before.
+    # The journal does not know of this sweep: a run that is given more iterations goes on from
+    # before it.
     return _with_own_bound(engine, plan, now) if now.history[-1].pruned else now
+
+
+def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
+    """Without all factors but these."""
+    state = tuple(view.keep(factors) for view in now.state)
+    return replace(now, state=state, Z=engine.keep(now.Z, factors))
 
 
 def _with_own_bound(engine: Engine, plan: Plan, now: Run) -> Run:
     """After a last iteration that pruned: one more sweep, so that the bound is of what is left."""
-    stats = engine.sweep(now.state)
-    views = centred(stats, engine.rows)
+    stats, Z = engine.sweep(now.state, now.Z)
+    views = centred(stats)
     state = global_step(now.state, views)
     total, terms = plan.total(elbo(state, stats, views))
     last = replace(now.history[-1], lower_bound=total, terms=terms)
-    return replace(now, state=state, Z=engine.Z, history=(*now.history[:-1], last))
+    return replace(now, state=state, Z=Z, history=(*now.history[:-1], last))
 
 
 def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     """One iteration: the local and the global step, and what is due besides."""
-    n_iter, turn, settings = len(now.history) + 1, now.turn, plan.settings
-    stats = engine.sweep(now.state)
-    views = centred(stats, engine.rows)
+    stats, Z = engine.sweep(now.state, now.Z)
+    views = centred(stats)
     state = global_step(now.state, views)
-    bound = elbo(state, stats, views)
     keep = informative(state, stats.n_samples)
-    pruned = len(keep) < len(stats.z_sum)
+    now = _recorded(plan, now, elbo(state, stats, views), stats, len(keep), notify)
+    now = replace(now, state=state, Z=Z)
+    if now.converged and any(engine.likelihoods):
+        now = _with_curvature_ratios(engine, now, views)
+    if now.history[-1].pruned:
+        return kept(engine, now, keep)
+    if plan.settings.rotate and not (now.converged or now.stopped):
+        return _rotated(engine, now, stats)
+    return now
+
+
+def _recorded(
+    plan: Plan, now: Run, bound: Bound, stats: Statistics, n_factors: int, notify: Callback
+) -> Run:
+    """With one iteration more, and whether the bound stands still."""
     total, terms = plan.total(bound)
-    iteration = Iteration(n_iter, total, terms, len(keep), pruned)
+    pruned = n_factors < len(stats.z_sum)
+    iteration = Iteration(len(now.history) + 1, total, terms, n_factors, pruned)
     stopped = bool(notify(iteration))
     watched = plan.watched(bound)
-    slow = abs(watched - now.watched) <= settings.tol * stats.n_samples
+    slow = abs(watched - now.watched) <= plan.settings.tol * stats.n_samples
     quiet = now.quiet + 1 if slow and not pruned else 0
-    converged = quiet >= tuning.PATIENCE
-    if converged and engine.rows.augmented:
-        state, converged = _update_curvature_ratios(engine, state, views)
-        quiet = 0
-    if pruned:
-        state = tuple(view.keep(keep) for view in state)
-        engine.keep(keep)
-    over = converged or stopped
-    if settings.rotate and not (pruned or over) and n_iter >= turn:
-        state, change = rotate(state, stats)
-        engine.rotate(*change)
-        turn = tuning.ROTATION_PACE * n_iter
-    history = (*now.history, iteration)
-    return Run(state, engine.Z, history, watched, quiet, turn, converged, stopped)
+    return replace(
+        now,
+        history=(*now.history, iteration),
+        watched=watched,
+        quiet=quiet,
+        converged=quiet >= tuning.PATIENCE,
+        stopped=stopped,
+        ended=False,
+    )
 
 
-def _update_curvature_ratios(
-    engine: Engine, state: State, views: Sequence[ViewStatistics]
-) -> tuple[State, bool]:
+def _with_curvature_ratios(engine: Engine, now: Run, views: Sequence[ViewStatistics]) -> Run:
     """Let the variances in each view that is not Gaussian count as the likelihood has it.
 
-    Also whether they already did, all but; then the state stays, and with it its bound. Done where
-    the loop stands still: on the way there, weights that are still too large would make every
-    curvature look small.
+    Where they already did, all but, the state stays, and with it its bound: the run has converged.
+    Done where the loop stands still: on the way there, weights that are still too large would make
+    every curvature look small.
     """
-    updated = list(state)
-    for m, data in enumerate(engine.rows.views):
-        if data.likelihood is not None:
-            steps = cubature_steps(state[m], views[m], data.likelihood.competing)
-            fall = engine.expected_drop(m, state[m].weights, steps)
-            updated[m] = update_curvature_ratio(state[m], views[m], fall)
-    change = max(old.rho - new.rho for old, new in zip(state, updated, strict=True))
-    return (state, True) if change < tuning.CURVATURE_RATIO_TOL else (tuple(updated), False)
+    updated = list(now.state)
+    for m, likelihood in enumerate(engine.likelihoods):
+        if likelihood is not None:
+            view = now.state[m]
+            steps = cubature_steps(view, views[m], likelihood.competing)
+            drop = engine.expected_drop(m, view.weights, steps, now.Z)
+            updated[m] = update_curvature_ratio(view, views[m], drop)
+    change = max(old.rho - new.rho for old, new in zip(now.state, updated, strict=True))
+    if change < tuning.CURVATURE_RATIO_TOL:
+        return replace(now, quiet=0)
+    return replace(now, state=tuple(updated), quiet=0, converged=False)
+
+
+def _rotated(engine: Engine, now: Run, stats: Statistics) -> Run:
+    """After the rotation that raises the bound most, if it is time for one."""
+    n_iter = len(now.history)
+    if n_iter < now.turn:
+        return now
+    state, change = rotate(now.state, stats)
+    turn = tuning.ROTATION_PACE * n_iter
+    return replace(now, state=state, Z=engine.rotate(now.Z, *change), turn=turn)

@@ -8,24 +8,23 @@ import numpy as np
 
 from kofa import tuning
 from kofa.inference.engine import Engine
-from kofa.inference.loop import iterate, run
-from kofa.inference.posterior import State
+from kofa.inference.loop import iterate, kept, run
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.start import prepare, start
 
 
-def ascend(engine: Engine, plan: Plan, state: State, notify: Callback, journal: Journal) -> Run:
+def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journal) -> Run:
     """From one state to the end, with as few factors as the bound likes.
 
     The weak factors go first where the bound is nearly still: to wait for each digit of theirs
     takes most of the iterations.
     """
     if plan.exact:
-        return run(engine, plan, state, notify, journal)
+        return run(engine, plan, begin, notify, journal)
     coarse = replace(
         plan, settings=replace(plan.settings, tol=tuning.COARSE_TOL * plan.settings.tol)
     )
-    found = run(engine, coarse, state, notify, journal)
+    found = run(engine, coarse, begin, notify, journal)
     found = with_fewer(engine, coarse, found, notify, journal)
     if found.converged:
         found = _after(found, _run_on(engine, plan, found, notify, journal))
@@ -53,22 +52,19 @@ def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
     """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
     best, size = None, found.n_factors // 2
     while size:
-        keep = np.arange(found.n_factors - size)
-        engine.Z = found.Z
-        engine.keep(keep)
-        trial = _trial(engine, plan, tuple(view.keep(keep) for view in found.state), found)
+        fewer = kept(engine, found, np.arange(found.n_factors - size))
+        trial = _trial(engine, plan, Run(fewer.state, fewer.Z), found)
         if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
             break
         best, size = trial, size // 2
-    engine.Z = found.Z if best is None else best.Z
     return best
 
 
-def _trial(engine: Engine, plan: Plan, state: State, found: Run) -> Run | None:
+def _trial(engine: Engine, plan: Plan, now: Run, found: Run) -> Run | None:
     """Some iterations from another state, or None if its bound will hardly be higher."""
-    now, last = Run(state, engine.Z), -np.inf
+    last = -np.inf
     for _ in range(tuning.TRIAL_ITERATIONS):
-        now = iterate(engine, plan, now, _tell_nobody)
+        now = iterate(engine, plan, now, _no_callback)
         gap = found.lower_bound - now.lower_bound
         if now.converged or tuning.TRIAL_ITERATIONS * (now.lower_bound - last) < gap:
             break
@@ -84,7 +80,7 @@ def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: J
         return notify(replace(iteration, n_iter=before + iteration.n_iter))
 
     left = replace(plan.settings, max_iter=max(1, plan.settings.max_iter - before))
-    return run(engine, replace(plan, settings=left), found.state, tell, journal)
+    return run(engine, replace(plan, settings=left), Run(found.state, found.Z), tell, journal)
 
 
 def _changed(found: Run) -> Run:
@@ -105,19 +101,16 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     Both begin again from the factors that were found, with and without the direction that these
     leave most of, and have the same number of iterations.
     """
-    Z, _ = engine.project(found.state)
-    engine.Z = Z
-    more = np.column_stack([Z, engine.residual_direction(found.state, rng)])
+    as_many, _ = engine.project(found.state)
+    one_more = engine.with_residual_direction(found.state, as_many, rng)
     bounds = []
-    for start_Z in (Z, more):
-        state = start(engine, prepare(engine, plan.roles, start_Z), start_Z)
-        now = Run(state, engine.Z)
+    for Z in (as_many, one_more):
+        now = Run(start(engine, prepare(engine, plan.roles, Z), Z), Z)
         for _ in range(tuning.TRIAL_ITERATIONS):
-            now = iterate(engine, plan, now, _tell_nobody)
+            now = iterate(engine, plan, now, _no_callback)
         bounds.append(now.lower_bound)
-    engine.Z = found.Z
     return bounds[1] > bounds[0]
 
 
-def _tell_nobody(_: Iteration) -> bool:
+def _no_callback(_: Iteration) -> bool:
     return False

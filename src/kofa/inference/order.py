@@ -33,9 +33,7 @@ def in_order(engine: Engine, found: Run) -> Run:
     order = np.argsort(-shares, kind="stable")
     turn = np.diag(np.where(cubes[order] < 0, -1.0, 1.0))
     shift = np.zeros(found.n_factors)
-    engine.Z = found.Z
-    engine.keep(order)
-    engine.rotate(turn, shift)
+    Z = engine.rotate(engine.keep(found.Z, order), turn, shift)
     kept = (view.keep(order) for view in found.state)
     state = tuple(replace(v, weights=v.weights.transform(turn, turn, shift)) for v in kept)
-    return replace(found, state=state, Z=engine.Z)
+    return replace(found, state=state, Z=Z)

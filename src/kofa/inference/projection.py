@@ -108,9 +108,9 @@ class _Local:
         """The share of each step that changes no η by more than a few times its size."""
         shares = [np.ones(len(Z))]
         for data, view in self.views:
-            room = _TRUST * (1.0 + np.abs(view.weights.predict(Z)))
+            limit = _TRUST * (1.0 + np.abs(view.weights.predict(Z)))
             change = np.where(data.mask, np.abs(by_rows(step, view.weights.mean.T)), 0.0)
-            shares.append(1.0 / np.maximum(1.0, (change / room).max(axis=1)))
+            shares.append(1.0 / np.maximum(1.0, (change / limit).max(axis=1)))
         return np.asarray(np.min(shares, axis=0))
 
     def put_newton_steps(self, step: Array, which: IntArray, Z: Array, gradient: Array) -> None:

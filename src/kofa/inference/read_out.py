@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kofa import tuning
-from kofa.inference.engine import Engine
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.fit import _all_directions, _explain
 from kofa.inference.global_step import global_step
 from kofa.inference.posterior import State
@@ -18,7 +18,6 @@ from kofa.inference.role import Role
 from kofa.inference.run import Plan, Settings
 from kofa.inference.start import prepare, spectral, start
 from kofa.inference.statistics import centred
-from kofa.linalg import Array
 
 
 def read_out(
@@ -37,23 +36,23 @@ def read_out(
     As for outputs, the other views may be without noise.
     """
     inner = engine.part(others)
-    seen = np.any([view.observed.any(axis=1) for view in inner.rows.views], axis=0)
+    seen = inner.observed()
     treated = [replace(roles[i], exact=roles[i].kernelized) for i in others]
     most = tuning.MOST_READ_OUT if settings.free else settings.n_factors
     outer, target = engine.part([m], seen), replace(roles[m], output=True)
     alone = unexplained(outer, [target])
 
-    def explained(treated: Sequence[Role], state: State | None) -> tuple[State, Array]:
+    def explained(treated: Sequence[Role], state: State | None) -> tuple[State, Latents]:
         state = _of_few_sweeps(inner, treated, state, most, rng)
         return _explain(inner, outer, [*treated, target], state, seen, alone, rng)[:2]
 
     known = tuple(found[i] for i in others)
-    lacking = (seen & ~engine.rows.views[m].observed.any(axis=1)).any()
+    lacking = (seen & ~engine.part([m]).observed()).any()
     best = explained(treated, None if lacking else known)
     whole = _all_directions(Plan(treated, settings), inner)
     if whole is not None:
         other = explained(whole.roles, None)
-        simple, of_all = ((state[-1:], Z[seen]) for state, Z in (best, other))
+        simple, of_all = ((state[-1:], inner.take(Z, seen)) for state, Z in (best, other))
         best = other if predicts_better(outer, simple, of_all, rng) else best
     return best[0]
 
@@ -70,11 +69,10 @@ def _of_few_sweeps(
         Z = spectral(engine, n_factors, rng)
         state = start(engine, prepare(engine, roles, Z), Z)
     else:
-        engine.Z, _ = engine.project(state)
+        Z, _ = engine.project(state)
     for _ in range(tuning.READ_OUT_SWEEPS):
-        stats = engine.sweep(state)
-        state = global_step(state, centred(stats, engine.rows))
+        stats, Z = engine.sweep(state, Z)
+        state = global_step(state, centred(stats))
         keep = informative(state, stats.n_samples)
-        state = tuple(view.keep(keep) for view in state)
-        engine.keep(keep)
+        state, Z = tuple(view.keep(keep) for view in state), engine.keep(Z, keep)
     return state

@@ -10,38 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from kofa import tuning
 from kofa.inference.bound import elbo
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.global_step import update_view, update_weights
-from kofa.inference.held_out import choose_scale, left_out, sample_rows
+from kofa.inference.held_out import choose_scale, left_out
 from kofa.inference.local_step import known
-from kofa.inference.observations import Observations, Rows
-from kofa.inference.posterior import Gamma, Known, State, ViewPosterior, Weights
+from kofa.inference.observations import Observations
+from kofa.inference.posterior import Gamma, Known, State, ViewPosterior
 from kofa.inference.predictor import linear_predictor
 from kofa.inference.role import Role
 from kofa.inference.start import LEAST_ENERGY, start_view
-from kofa.inference.statistics import Statistics, SurrogateSums, ViewStatistics, centred
+from kofa.inference.statistics import Statistics, ViewStatistics, centred
 from kofa.inference.surrogate import refine
-from kofa.linalg import Array, Groups, IntArray
+from kofa.linalg import Array, Groups
 
 _ROUNDS = 12  # of updates of one view, at most
 _GAIN = 1e-5  # nats per sample below which it has converged
 _SCALE_STEPS = 300
 _SCALE_ENOUGH = 1e-4  # relative change of scale and noises that ends the search
 _MOST_LEVERAGE = 1.0 - 1e-6  # of a sample that only rounding keeps from being fitted exactly
-
-
-class Engine(Protocol):
-    """What a regression needs of the place where the rows live."""
-
-    rows: Rows
-
-    def summarise(self, Z: Array) -> Statistics: ...
-    def surrogate_sums(self, m: int, w: Weights) -> SurrogateSums: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +59,10 @@ class Explained:
 
 def unexplained(engine: Engine, roles: list[Role]) -> list[dict[str, float]]:
     """The terms of the bound of each view if no factor explained it."""
-    stats = engine.summarise(np.zeros((engine.rows.n_samples, 1)))
+    stats = engine.summarise(np.zeros((engine.n_samples, 1)))
     found = []
-    for m, (role, s) in enumerate(zip(roles, centred(stats, engine.rows), strict=True)):
-        view = start_view(role, s, engine.rows.views[m].likelihood)
+    for role, s, likelihood in zip(roles, centred(stats), engine.likelihoods, strict=True):
+        view = start_view(role, s, likelihood)
         nothing = Known(np.full(1, 1.0 / LEAST_ENERGY))
         view = replace(view, alpha=nothing, alpha_prior=nothing)
         found.append(_converged(view, s, stats).terms)
@@ -82,7 +73,7 @@ def regress(
     engine: Engine,
     m: int,
     role: Role,
-    Z: Array,
+    Z: Latents,
     energy: Array,
     alone: Mapping[str, float],
     rng: np.random.Generator,
@@ -93,33 +84,34 @@ def regress(
     that are not Gaussian: their bound is too loose to say so.)
     """
     found = _regress(engine, m, role, Z, energy, rng)
-    if engine.rows.views[m].augmented or found.bound >= sum(alone.values()):
+    if engine.likelihoods[m] is not None or found.bound >= sum(alone.values()):
         return found
     stats = engine.summarise(Z)
-    nothing = Known(np.full(Z.shape[1], 1.0 / LEAST_ENERGY))
+    nothing = Known(np.full(len(energy), 1.0 / LEAST_ENERGY))
     view = replace(found.view, alpha=nothing, alpha_prior=nothing)
-    return Explained(_converged(view, centred(stats, engine.rows)[m], stats).view, dict(alone))
+    return Explained(_converged(view, centred(stats)[m], stats).view, dict(alone))
 
 
 def _regress(
-    engine: Engine, m: int, role: Role, Z: Array, energy: Array, rng: np.random.Generator
+    engine: Engine, m: int, role: Role, Z: Latents, energy: Array, rng: np.random.Generator
 ) -> Explained:
     stats = engine.summarise(Z)
-    s, data = centred(stats, engine.rows)[m], engine.rows.views[m]
+    s, likelihood = centred(stats)[m], engine.likelihoods[m]
     energy = np.maximum(energy, LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny))
-    view = replace(start_view(role, s, data.likelihood), energy=energy)
-    if not data.augmented:
+    view = replace(start_view(role, s, likelihood), energy=energy)
+    if likelihood is None:
         return _converged(_at_best_scale(view, s, energy), s, stats)
-    alpha = choose_scale(view, data, Z, energy, rng)
+    rows = engine.sample(m, rng)
+    alpha = choose_scale(view, engine.view(m, rows), engine.take(Z, rows), energy)
     weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
     view = replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
-    return _refined(engine, m, view, stats)
+    return _refined(engine, m, view, Z, stats)
 
 
 def predicts_better(
     engine: Engine,
-    simple: tuple[State, Array],
-    other: tuple[State, Array],
+    simple: tuple[State, Latents],
+    other: tuple[State, Latents],
     rng: np.random.Generator,
 ) -> bool:
     """Whether left-out samples of the views are predicted better than by a simpler explanation.
@@ -129,32 +121,31 @@ def predicts_better(
     where they have much in common it counts the same thing many times.)
     """
     gain = variance = 0.0
-    for data, first, second in zip(engine.rows.views, simple[0], other[0], strict=True):
-        rows = sample_rows(data, np.asarray(data.observed.any(axis=1)), rng)
-        gains = left_out_loss(data, first, simple[1], rows)
-        gains = gains - left_out_loss(data, second, other[1], rows)
+    for m, (first, second) in enumerate(zip(simple[0], other[0], strict=True)):
+        rows = engine.sample(m, rng)
+        data, copies = engine.view(m, rows), float(engine.part([m]).observed().sum()) / len(rows)
+        gains = left_out_loss(data, first, engine.take(simple[1], rows), copies)
+        gains = gains - left_out_loss(data, second, engine.take(other[1], rows), copies)
         gain += float(gains.mean())
         variance += float(gains.var()) / len(gains)
     return bool(gain > np.sqrt(variance))
 
 
-def left_out_loss(data: Observations, view: ViewPosterior, Z: Array, rows: IntArray) -> Array:
-    """How far some rows are from what all others predict, given the known Z (N, K): (n,).
+def left_out_loss(data: Observations, view: ViewPosterior, Z: Array, copies: float) -> Array:
+    """How far each sample is from what all others predict, given the known Z (n, K): (n,).
 
     Squared errors in units of the columns' variances; of views that are not Gaussian, deviances.
     Without sample n its residual is larger by 1/(1 − h), where h, the leverage, is the variance of
-    w_d·z_n + b_d in units of the noise.
+    w_d·z_n + b_d in units of the noise. Each sample may stand for several in the fit.
     """
-    part, z = data.take(rows), Z[rows]
-    if part.augmented:
+    if data.augmented:
         prior = np.outer(view.column_precision, view.alpha.mean)
-        copies = float(data.observed.any(axis=1).sum()) / len(rows)
-        eta = left_out(part, view.weights.predict(z), prior, z, copies)
-        return np.asarray(-2.0 * part.tangent(eta)[0].sum(axis=1))
-    mean, h = _with_leverage(view, z)
-    error = np.where(part.mask, (part.values - mean) / (1.0 - h), 0.0)
-    spread = np.where(part.mask, part.values - view.weights.y_mean, 0.0) ** 2
-    return np.asarray(error**2 @ (len(z) / np.maximum(spread.sum(axis=0), np.finfo(float).tiny)))
+        eta = left_out(data, view.weights.predict(Z), prior, Z, copies)
+        return np.asarray(-2.0 * data.tangent(eta)[0].sum(axis=1))
+    mean, h = _with_leverage(view, Z)
+    error = np.where(data.mask, (data.values - mean) / (1.0 - h), 0.0)
+    spread = np.where(data.mask, data.values - view.weights.y_mean, 0.0) ** 2
+    return np.asarray(error**2 @ (len(Z) / np.maximum(spread.sum(axis=0), np.finfo(float).tiny)))
 
 
 def variance_of_own_directions(data: Observations, view: ViewPosterior, Z: Array) -> Array:
@@ -201,14 +192,17 @@ def _converged(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> Exp
     return _ascend(view, step, stats.n_samples)
 
 
-def _refined(engine: Engine, m: int, view: ViewPosterior, stats: Statistics) -> Explained:
+def _refined(
+    engine: Engine, m: int, view: ViewPosterior, Z: Latents, stats: Statistics
+) -> Explained:
     """A view that is not Gaussian, its weights at their optimum."""
 
     def step(view: ViewPosterior) -> Explained:
         nonlocal stats  # which depend on where the weights were last
-        weights = refine(view, centred(stats, engine.rows)[m], partial(engine.surrogate_sums, m))
-        stats = stats.with_surrogate(m, engine.surrogate_sums(m, weights))
-        s = centred(stats, engine.rows)[m]
+        sums_at = partial(engine.surrogate_sums, m, Z=Z)
+        weights = refine(view, centred(stats)[m], sums_at)
+        stats = stats.with_surrogate(m, sums_at(weights))
+        s = centred(stats)[m]
         view = update_view(replace(view, weights=weights), s)
         return Explained(view, _terms(view, s, stats))
 
@@ -239,9 +233,9 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
         next_tau = np.broadcast_to(
             (prior.shape + 0.5 * n) / (prior.rate + 0.5 * np.maximum(residual, 0.0)), tau.shape
         )
-        told = float((1.0 - a * variance).sum())
+        determined = float((1.0 - a * variance).sum())
         # As if one weight more were known, of the size of the start
-        next_a = (told + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
+        next_a = (determined + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
         change = max(abs(np.log(next_a / a)), float(np.abs(np.log(next_tau / tau)).max()))
         a, tau = next_a, next_tau
         if change < _SCALE_ENOUGH:

@@ -109,7 +109,7 @@ class Run:
 
 
 class Journal:
-    """Who is told where a fit stands, one run after the other. This one forgets."""
+    """Keeps record of where a fit stands, one run after the other. This one keeps nothing."""
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kofa import tuning
-from kofa.inference.engine import Engine
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.global_step import expected_residual, global_step, update_alpha, update_weights
 from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior
 from kofa.inference.role import Role
@@ -72,27 +72,22 @@ def energy(view: ViewPosterior, role: Role) -> Array:
 
 def spectral(
     engine: Engine, n_factors: int, rng: np.random.Generator, above_noise: bool = False
-) -> Array:
+) -> Latents:
     """Z from the leading directions of the views, on unit scale; all, or those above the noise."""
-    n = engine.rows.n_samples
     # The bias takes one degree of freedom: more directions than this cannot be told apart.
-    most = min(n_factors, max(1, n - 1))
-    Z = np.sqrt(n) * engine.principal_directions(most, rng, above_noise)
-    return Z if Z.shape[1] else np.ones((n, 1)) / n  # nothing varies
+    most = min(n_factors, max(1, engine.n_samples - 1))
+    return engine.principal_directions(most, rng, above_noise)
 
 
-def prepare(engine: Engine, roles: Sequence[Role], Z: Array) -> State:
+def prepare(engine: Engine, roles: Sequence[Role], Z: Latents) -> State:
     """Priors, and global factors to begin with, from the spectral Z.
 
     They are the same for all starts, so that bounds can be compared.
     """
-    views = centred(engine.summarise(Z), engine.rows)
-    return tuple(
-        start_view(role, s, data.likelihood)
-        for role, s, data in zip(roles, views, engine.rows.views, strict=True)
-    )
+    views = centred(engine.summarise(Z))
+    return tuple(map(start_view, roles, views, engine.likelihoods))
 
 
-def start(engine: Engine, state: State, Z: Array) -> State:
+def start(engine: Engine, state: State, Z: Latents) -> State:
     """The first global factors, from the spectral Z or from a random one in its place."""
-    return global_step(state, centred(engine.summarise(Z), engine.rows))
+    return global_step(state, centred(engine.summarise(Z)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,13 @@ from kofa.inference.local_step import Latent
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import Weights
 from kofa.linalg import Array, Groups, pack, pack_outer, unpack
+
+
+class Layout(NamedTuple):
+    """How the columns of a view are grouped, and whether its values are pseudo-observations."""
+
+    columns: Groups
+    augmented: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +35,8 @@ class Statistics:
     y_sum: tuple[Array, ...]  # per view (D,)
     y_square: tuple[Array, ...]  # per view (D,): Σ y²
     excess: Array  # (M,): Σ log-likelihood − Gaussian log-density of the pseudo-observations
+    n_group: Array  # (G,): number of samples that have the column group
+    layout: tuple[Layout, ...]  # of each view, the same in all blocks
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(
@@ -41,6 +51,8 @@ class Statistics:
             _add(self.y_sum, other.y_sum),
             _add(self.y_square, other.y_square),
             self.excess + other.excess,
+            self.n_group + other.n_group,
+            self.layout,
         )
 
     def with_surrogate(self, m: int, sums: SurrogateSums) -> Statistics:
@@ -107,6 +119,8 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
         y_sum=tuple(view.y_sum for view in rows.views),
         y_square=tuple(view.y_square for view in rows.views),
         excess=np.array([view.excess for view in rows.views]),
+        n_group=rows.patterns.T.astype(float) @ counts,
+        layout=tuple(Layout(view.columns, view.augmented) for view in rows.views),
     )
 
 
@@ -130,22 +144,23 @@ class ViewStatistics:
         return self.n[self.columns.label]
 
 
-def centred(stats: Statistics, rows: Rows) -> tuple[ViewStatistics, ...]:
+def centred(stats: Statistics) -> tuple[ViewStatistics, ...]:
     """S_c = S − n z̄ z̄ᵀ and R_c = R − n ȳ z̄ᵀ of every view."""
+    ends = np.cumsum([layout.columns.size for layout in stats.layout])
     return tuple(
-        _centred_view(stats, m, data, groups)
-        for m, (data, groups) in enumerate(zip(rows.views, rows.groups, strict=True))
+        _centred_view(stats, m, layout, slice(end - layout.columns.size, end))
+        for m, (layout, end) in enumerate(zip(stats.layout, ends, strict=True))
     )
 
 
-def _centred_view(stats: Statistics, m: int, data: Observations, groups: slice) -> ViewStatistics:
-    n, columns, y_sum = data.n, data.columns, stats.y_sum[m]
+def _centred_view(stats: Statistics, m: int, layout: Layout, groups: slice) -> ViewStatistics:
+    n, columns, y_sum = stats.n_group[groups], layout.columns, stats.y_sum[m]
     z_mean = stats.z_group[groups] / n[:, None]
     y_mean = y_sum / n[columns.label]
     y_square = stats.y_square[m] - y_sum * y_mean
     shift = n[:, None] * pack_outer(z_mean)
     S = M = unpack(stats.S_group[groups] - shift, z_mean.shape[1])
-    if data.augmented:
+    if layout.augmented:
         M = unpack(stats.M_group[groups] - shift, z_mean.shape[1])
     R = stats.R[m] - y_sum[:, None] * z_mean[columns.label]
     return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, float(stats.excess[m]))

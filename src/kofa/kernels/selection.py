@@ -166,8 +166,8 @@ def by_evidence(
     base : array (n, n), the kernels of the views whose landmarks are not chosen
     """
     chosen, pays = _search(candidates, Evidence(Y, noise, noises, base))
-    judged = _judge(candidates, chosen, Evidence(Y, noise, noises, base))
-    return [replace(one, pays=paid) for one, paid in zip(judged, pays, strict=True)]
+    found = _with_relevance(candidates, chosen, Evidence(Y, noise, noises, base))
+    return [replace(one, pays=paid) for one, paid in zip(found, pays, strict=True)]
 
 
 def _search(
@@ -203,7 +203,7 @@ def _add(pools: Sequence[Pool], m: int, u: int) -> None:
     evidence.add(steps, size, along)
 
 
-def _judge(
+def _with_relevance(
     candidates: Sequence[Candidates], chosen: Sequence[Sequence[int]], evidence: Evidence
 ) -> list[Selection]:
     """What each candidate is worth given the final choice."""
@@ -211,12 +211,12 @@ def _judge(
     for m, order in enumerate(chosen):
         for u in order:
             _add(pools, m, u)
-    judged: list[Selection] = []
+    found: list[Selection] = []
     for pool, one, order in zip(pools, candidates, chosen, strict=True):
         relevance = np.where(np.isfinite(pool.gains()), pool.gains(), 0.0)
         relevance[order] = _losses(one, np.array(order, dtype=np.intp), evidence)
-        judged.append(Selection(np.array(order, dtype=np.intp), relevance))
-    return judged
+        found.append(Selection(np.array(order, dtype=np.intp), relevance))
+    return found
 
 
 def _losses(candidates: Candidates, chosen: IntArray, evidence: Evidence) -> Array:

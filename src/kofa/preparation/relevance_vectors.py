@@ -1,4 +1,4 @@
-"""The landmarks of a study's kernelized views, and which of them are relevance vectors."""
+"""The landmarks of kernelized views, and which of them are relevance vectors."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _chosen_by_evidence(
 
 
 def _sources(fit_data: FitData) -> list[list[str]]:
-    """The sparse inputs whose landmarks outputs judge; kernels of one table together."""
+    """The sparse inputs whose landmarks outputs choose; kernels of one table together."""
     found: dict[str, list[str]] = {}
     for name in chosen_by_outputs(fit_data):
         found.setdefault(fit_data.sources[name], []).append(name)
@@ -174,7 +174,7 @@ def _error(
 def _scoring_rows(
     fit_data: FitData, pools: Mapping[str, IntArray], rng: np.random.Generator
 ) -> IntArray:
-    """The samples that judge candidates: these themselves, and some others."""
+    """The samples that tell what candidates are worth: these themselves, and some others."""
     asked = np.zeros(fit_data.samples.n, dtype=bool)
     for name in chosen_by_outputs(fit_data):
         asked[fit_data.samples.position[name][pools[name]]] = True

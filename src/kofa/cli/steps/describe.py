@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kofa import archive
 from kofa.cli.display import counted, table
 from kofa.errors import FileError
 from kofa.files import check_exists, listed
 from kofa.model import FactorModel
 from kofa.model import load as load_model
+from kofa.storage.archive import open_archive
 
 
 def load(path: Path) -> FactorModel:
@@ -54,7 +54,7 @@ def describe(model: FactorModel) -> dict[str, Any]:
 def info(path: Path) -> dict[str, Any]:
     """The description of a model file, with the versions that wrote it."""
     model = load(path)
-    with archive.opened(path, "model") as (manifest, _):
+    with open_archive(path, "model") as (manifest, *_):
         versions = {key: manifest[key] for key in ("kofa_version", "format_version")}
     return {"file": str(path), "bytes": path.stat().st_size, **versions, **describe(model)}
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kofa import archive
 from kofa.cli import Stopped, UsageError
 from kofa.cli.display import Screen, counted, table
 from kofa.cli.given import plan_of_options
@@ -20,6 +19,7 @@ from kofa.cli.study import checked_study, read_study
 from kofa.errors import FileError
 from kofa.files import check_folder, hint, same_file
 from kofa.model import FactorModel
+from kofa.storage.archive import contents_of
 
 
 def plan_of(
@@ -84,7 +84,7 @@ def fit(
 def _remove(checkpoint: Path, screen: Screen) -> None:
     """Remove what is no longer needed; if that fails, the model is there all the same."""
     try:
-        if checkpoint.exists() and archive.contents_of(checkpoint) == "checkpoint":
+        if checkpoint.exists() and contents_of(checkpoint) == "checkpoint":
             checkpoint.unlink(missing_ok=True)
     except OSError as error:
         screen.warn(f"{checkpoint} is no longer needed but cannot be removed: {error.strerror}")
@@ -95,7 +95,7 @@ def _check_target(path: Path, plan: Plan, contents: str) -> None:
     check_folder(path)
     if any(same_file(path, source.file) for source in plan.sources.values()):
         raise FileError("this is the file of a view", path, cure="choose another name")
-    if path.exists() and archive.contents_of(path) != contents:
+    if path.exists() and contents_of(path) != contents:
         what = f"this file exists and is not a kofa {contents}"
         raise FileError(what, path, cure="choose another name")
 

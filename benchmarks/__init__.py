@@ -1,1 +1,0 @@
-"""Measurements of speed, memory and accuracy; `python -m benchmarks` prints a table."""

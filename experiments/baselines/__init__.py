@@ -1,0 +1,1 @@
+"""Methods of others that kofa is compared with, each written once."""

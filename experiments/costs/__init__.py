@@ -1,0 +1,1 @@
+"""What kofa costs: time, memory and size of files."""

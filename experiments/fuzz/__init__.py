@@ -1,0 +1,1 @@
+"""Random problems, commands and files that must not end in an error of others."""

@@ -1,0 +1,1 @@
+"""How kofa's model is fitted in the experiments: with its defaults, and as published."""

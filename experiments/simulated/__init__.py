@@ -1,0 +1,1 @@
+"""Experiments on simulated data, where the answer is known."""

@@ -1,1 +1,0 @@
-"""The experiments of the KSSHIBA paper, as `kofa paper` runs them."""

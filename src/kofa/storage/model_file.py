@@ -1,0 +1,122 @@
+"""Fitted models in files; and any object that `codec` can convert, in a file of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kofa.errors import FileError
+from kofa.kernels.declared import as_kernels
+from kofa.kernels.mixture import Mixture
+from kofa.linalg import Array
+from kofa.preparation.prepare import FittedView
+from kofa.storage import archive
+from kofa.storage.codec import OTHERWISE, from_json, to_json
+from kofa.storage.damage import require
+from kofa.storage.fields import read_fields
+from kofa.storage.manifest import MemoryBudget
+from kofa.storage.npy import NamedArrays
+from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS
+from kofa.storage.validation import check_model, check_readouts
+
+# The parts of a model are checked when it is read. What is wrong with a checkpoint would not show
+# before the fit goes on, so that its file has a checksum and is read only as it was written.
+_WITH_CHECKSUM = {"checkpoint"}
+
+
+def write_object(
+    path: archive.StrPath,
+    contents: str,
+    value: Any,
+    about: Mapping[str, Any] | None = None,
+    check: Callable[[Any], Any] = lambda _: None,
+    otherwise: str = OTHERWISE,
+    only_try: bool = False,
+) -> None:
+    """Write an object, or with `only_try` raise if no file can hold it.
+
+    `about` is for people who open the file, and is not read again. `check` gets what the file will
+    give back, and raises if it cannot be used. `otherwise` is what the user can do then.
+    """
+    tree, arrays = to_json(value, otherwise)
+    manifest = {"contents": contents, "about": dict(about or {}), "tree": tree}
+    if contents in _WITH_CHECKSUM:
+        manifest["seal"] = _checksum(tree, arrays)
+    budget = MemoryBudget()
+    with archive.must_be_readable(path, otherwise):
+        check(from_json(tree, arrays, budget))
+    use = archive.encode_manifest if only_try else archive.write_archive
+    use(path, manifest, arrays, budget)
+
+
+def read_object(path: archive.StrPath, contents: str) -> Any:
+    """The object in a file of these contents."""
+    with archive.open_archive(path, contents) as (manifest, arrays, budget):
+        tree = manifest.get("tree")
+        value = from_json(tree, arrays, budget)
+        require(len(arrays.in_memory) == len(arrays), "it has arrays that nothing refers to")
+        same = contents not in _WITH_CHECKSUM or manifest.get("seal") == _checksum(tree, arrays)
+        require(same, "it is not what was written")
+    return value
+
+
+def _checksum(tree: Any, arrays: NamedArrays) -> str:
+    """Differs wherever the contents do."""
+    digest = hashlib.blake2b(json.dumps(tree).encode())
+    for name, array in sorted(arrays.items()):
+        plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        digest.update(f"{name} {plain.dtype.str} {array.shape} ".encode())
+        digest.update(plain.reshape(-1).view(np.uint8).data if plain.size else b"")
+    return digest.hexdigest()
+
+
+def check_kernels(kernels: Mapping[str, Any], otherwise: str = OTHERWISE) -> None:
+    """Raise for a kernel that is a function: no file can hold it without holding code."""
+    for name, kernel in kernels.items():
+        for part in kernel.kernels if isinstance(kernel, Mixture) else (kernel,):
+            if type(part) not in SAVED_KERNELS:
+                raise FileError(
+                    f"View {name!r}: a kernel of your own ({part!r:.80}) is code, which a file "
+                    f"never holds; {otherwise}, or fit with one of kofa's kernels or with "
+                    f"kernel='precomputed'."
+                )
+
+
+def parts_of_model(held: Any) -> tuple[dict[str, Any], dict[str, FittedView], dict[str, Any]]:
+    """Parameters, views and all that was found, checked one by one and all together."""
+    require(isinstance(held, dict), "parts of the model are missing")
+    held = read_fields("model", MODEL, held)
+    _check_parameters(held["parameters"])
+    check_model(held["views"], held["posterior"])
+    check_readouts(held["views"], held["readouts"])
+    found = {name: held[name] for name in ("readouts", "converged")}
+    found |= {"state": held["posterior"], **_bounds(held["path"])}
+    return held["parameters"], held["views"], found
+
+
+def _check_parameters(given: dict[str, Any]) -> None:
+    """Raise unless the constructor of a model could have got them."""
+    read_fields("FactorModel", PARAMETERS, given)
+    for name, view in (given.get("views") or {}).items():
+        kernels = {} if view.kernel is None else as_kernels(view.kernel, name)
+        require(
+            all(type(k) in SAVED_KERNELS for k in kernels.values()), "a kernel is none of kofa's"
+        )
+
+
+def bounds_as_table(bounds: Array, terms: Mapping[str, Array]) -> dict[str, Any]:
+    """A bound and its terms after each iteration, as a list of names and one table."""
+    return {"terms": list(terms), "values": np.column_stack([bounds, *terms.values()])}
+
+
+def _bounds(path: dict[str, Any]) -> dict[str, Any]:
+    """What `bounds_as_table` was given; no object for each iteration, of which there are many."""
+    names, values = read_fields("bound", PATH, path).values()
+    require(np.ndim(values) == 2 and len(values) > 0, "its bound has no values")
+    require(values.shape[1] == 1 + len(set(names)), "its bound has not one value for each term")
+    require(len(set(names)) == len(names), "a term of its bound occurs twice")
+    return {"bounds": values[:, 0], "terms": dict(zip(names, values[:, 1:].T, strict=True))}

@@ -1,0 +1,209 @@
+"""Which objects a file may hold, and what each of their fields may be.
+
+Writing, reading and checking follow from this list. It is not taken from the annotations of the
+classes: what a program finds in those differs between versions of Python and NumPy.
+
+The letters of shapes: K factors; C columns of the data; D columns of the Gaussian layer, which are
+those of the data, landmarks or classes; G groups of columns that are observed in the same rows, L
+directions of each; P kernels of a view, E factors that it gives energy to; S candidates for
+relevance vectors; R rows of a graph, V its directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+
+from kofa import kernels, likelihoods, views
+from kofa.data.scaling import Scaling, Unit
+from kofa.inference.posterior import Gamma, Known, ViewPosterior, Weights
+from kofa.inference.regression import ReadOut
+from kofa.inference.role import Role
+from kofa.kernels.graphs import Graph
+from kofa.kernels.kernel_map import KernelMap
+from kofa.kernels.landmarks import Choice
+from kofa.linalg import Groups
+from kofa.preparation.prepare import FittedView
+from kofa.preparation.relevance_vectors import Vectors
+from kofa.storage import fields as f
+from kofa.storage.damage import require
+from kofa.storage.fields import Field, Fields, Sizes, maybe, number, reals, since_0_2, truth, whole
+
+SAVED_KERNELS = (
+    kernels.RBF, kernels.Linear, kernels.Polynomial, kernels.Laplacian, kernels.Diffusion,
+    kernels.Precomputed, kernels.Mixture,
+)  # fmt: skip
+SAVED_LIKELIHOODS = (
+    likelihoods.Gaussian, likelihoods.LogNormal, likelihoods.Bernoulli, likelihoods.Multinomial,
+    likelihoods.Poisson,
+)  # fmt: skip
+
+
+def instance(*classes: type[Any]) -> Field:
+    """An object of one of these classes, with its own fields."""
+    return replace(f.of_type(*classes), check=lambda _, value, sizes: check_fields(value, sizes))
+
+
+def check_fields(value: Any, sizes: Sizes) -> None:
+    """Raise unless the fields of an object have the shapes and limits that are stated here."""
+    sizes = {"1": 1, **sizes}
+    for name, field in SCHEMA[type(value)].items():
+        field.check(name, getattr(value, field.attribute_of(name)), sizes)
+
+
+def _check_graph(_: str, graph: Any, sizes: Sizes) -> None:
+    require(graph is not None, "its kernel is not resolved")
+    require(np.shape(graph.rows)[:1] > (0,), "its graph has no rows")
+    check_fields(graph, sizes)
+
+
+# ---------------------------------------------------------------- what several classes share
+
+STATE = f.tuple_of(f.of_type(ViewPosterior))  # one for each view, in their order
+
+_kernel, _scaling = instance(*SAVED_KERNELS), instance(Scaling)
+_width = f.resolved(f.limited("its kernel has no positive width", above=0.0), "auto", "median")
+_weighted: Fields = {
+    "relevance": maybe(f.resolved(f.tuple_of(number), "learn", "auto")),
+    "groups": maybe(f.tuple_of(f.name)),
+    "sparsity": maybe(number),
+    "objective": f.one_of("evidence", "reconstruction"),
+}
+_weighted_since_0_2: Fields = {
+    **{name: since_0_2(_weighted[name], None) for name in ("relevance", "groups", "sparsity")},
+    "objective": since_0_2(_weighted["objective"], "evidence"),
+}
+_noisy: Fields = {  # in the order in which files have them
+    "kernel": f.anything,
+    "sparse": f.or_word(truth, "ard"),
+    "noise": f.one_of(*get_args(views.Noise)),
+    "scale": truth,
+    "landmarks": f.or_word(whole, "auto", "all"),
+    "landmarks_by": f.one_of(*get_args(Choice)),
+    "max_landmarks": maybe(whole),
+    "share": maybe(number),
+}
+_declared: Fields = {name: field for name, field in _noisy.items() if name != "noise"}
+_calibration: Fields = {
+    "sharpness": f.limited("its sharpness is negative", least=0.0),
+    "centre": since_0_2(maybe(reals("C")), None),
+}
+_amplitude = f.limited("its amplitude is negative", least=0.0)
+_variances = since_0_2(maybe(reals("D", least=0.0)), None)
+
+# ---------------------------------------------------------------- the classes
+
+SCHEMA: dict[type[Any], Fields] = {
+    kernels.RBF: {"width": _width, **_weighted},
+    kernels.Linear: _weighted,
+    kernels.Polynomial: {"degree": whole, "offset": number},
+    kernels.Laplacian: {"width": _width, **_weighted_since_0_2},
+    kernels.Diffusion: {
+        "neighbours": whole,
+        "time": f.resolved(number, "auto"),
+        "graph": replace(maybe(instance(Graph)), check=_check_graph),
+    },
+    Graph: {
+        "rows": reals("RC"), "scale": reals("R", above=0.0),
+        "directions": reals("RV"), "rates": reals("V", least=0.0),
+    },
+    kernels.Precomputed: {},
+    kernels.Mixture: {
+        "kernels": f.tuple_of(_kernel), "weights": f.resolved(f.tuple_of(number), "learn"),
+    },
+    KernelMap: {
+        "view": f.text, "kernel": _kernel, "scaling": _scaling,
+        "V": reals(),  # its shape depends on the kernel: see `validation`
+        "column_mean": reals("D"), "scale": f.limited("its scale is not positive", above=0.0),
+        "mean_self": number, "by_row": truth,
+    },
+    Scaling: {
+        "centre": reals("C"), "spread": reals("C", above=0.0, infinite=True),
+        "unit": f.one_of(*get_args(Unit)), "typical": maybe(reals("C")),
+    },
+    likelihoods.Gaussian: {"scaling": _scaling},
+    likelihoods.LogNormal: {"scaling": _scaling},
+    likelihoods.Bernoulli: {"n_columns": f.size("C")},
+    likelihoods.Multinomial: {"n_classes": f.size("D")},
+    likelihoods.Poisson: {"rate": reals("C", above=0.0), "most": reals("C", above=0.0)},
+    views.Real: _noisy,
+    views.Positive: _noisy,
+    views.Binary: _declared,
+    views.Categorical: {},
+    views.Count: _declared,
+    FittedView: {
+        "role": instance(Role),
+        "declared": f.text,
+        "kind": Field(lambda value: isinstance(value, type) and value in SAVED_LIKELIHOODS),
+        "encoder": instance(*SAVED_LIKELIHOODS, KernelMap),
+        "source": f.text,
+        "inputs": f.column_names("C"), "n_inputs": whole, "outputs": f.column_names("D"),
+        "classes": f.anything, "dtype": f.anything,  # of labels: see `validation`
+        **_calibration,
+        "landmarks": f.indices(),
+        "vectors": maybe(instance(Vectors)),
+        "energy": reals("PE", least=0.0),
+        "amplitude": since_0_2(_amplitude, 0.0),
+        "holes_in_fit": since_0_2(reals("D", "1", least=0.0), np.zeros(1)),
+    },
+    Role: {
+        "name": f.text, "kernelized": truth, "output": truth, "sparse": truth,
+        "noise_per_column": truth, "exact": since_0_2(truth, False), "weight": number,
+        "grams": f.tuple_of(reals(), also=list),
+    },
+    Vectors: {
+        "samples": f.labels("S"), "rows": f.indices("S"), "relevance": f.labels("S", reals()),
+        "order": f.indices("S"), "silent": truth,
+    },
+    Weights: {
+        "mean": reals("DK"), "basis": reals("GKL"), "scales": reals("DL", least=0.0),
+        "columns": instance(Groups), "y_mean": reals("D"), "z_mean": reals("GK"),
+        "bias_variance": reals("D", least=0.0),
+    },
+    Groups: {
+        "label": f.indices("D", below="G", problem="a column is in no group"), "size": f.size("G"),
+    },
+    Gamma: {"shape": reals(), "rate": reals()},
+    Known: {"mean": reals()},
+    ViewPosterior: {
+        "weights": instance(Weights),
+        "alpha": f.precision("K"), "gamma": maybe(f.precision("D", classes=(Gamma,))),
+        "tau": f.precision("D", "1"), "alpha_prior": f.precision("K"),
+        "gamma_prior": f.precision("", "1", "D", classes=(Gamma,)),
+        "tau_prior": f.precision("D", "1"),
+        "energy": maybe(reals("K", least=0.0)),
+        "rho": f.limited("its curvature is not a share", above=0.0, most=1.0),
+        "blurred": _variances, "overdispersion": _variances,
+    },
+    ReadOut: {"views": f.tuple_of(f.text), "state": STATE, **_calibration},
+}  # fmt: skip
+
+# The names of classes in files. One that is renamed in Python keeps its name here.
+NAMES_IN_FILES = {cls: cls.__name__ for cls in SCHEMA}
+
+# ---------------------------------------------------------------- a model as a whole
+
+PARAMETERS: Fields = {  # of FactorModel
+    "views": maybe(f.dict_of(f.of_type(views.View))),
+    "n_factors": maybe(whole),
+    "outputs": maybe(f.tuple_of(f.text, also=list)),
+    "n_init": whole,
+    "max_iter": whole,
+    "tol": maybe(number),
+    "random_state": maybe(Field(lambda value: type(value) is int)),
+    "callback": f.one_of(None),
+    "checkpoint": f.one_of(None),
+    "checkpoint_every": number,
+    "progress": truth,
+}
+MODEL: Fields = {
+    "parameters": f.of_type(dict),
+    "views": f.dict_of(f.of_type(FittedView)),
+    "posterior": STATE,
+    "readouts": since_0_2(f.dict_of(f.of_type(ReadOut)), {}),
+    "converged": truth,
+    "path": f.of_type(dict),
+}
+PATH: Fields = {"terms": f.tuple_of(f.text, also=list), "values": reals()}  # of the bound

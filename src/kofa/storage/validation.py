@@ -1,0 +1,200 @@
+"""Whether the parts of a model that was read from a file fit together.
+
+A file may be edited such that each part is what it should be by itself. Shapes and limits are
+those of `schema`; here are the rules that involve several parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kofa import kernels
+from kofa.errors import DeclarationError
+from kofa.inference.posterior import State, Weights
+from kofa.inference.regression import ReadOut
+from kofa.kernels.declared import as_kernel, check_features
+from kofa.kernels.formulas import Radial
+from kofa.kernels.kernel_map import KernelMap
+from kofa.likelihoods.bernoulli import Bernoulli
+from kofa.likelihoods.gaussian import Gaussian
+from kofa.likelihoods.multinomial import Multinomial
+from kofa.linalg import Array
+from kofa.preparation.prepare import FittedView
+from kofa.storage.damage import DamageError, excerpt, require
+from kofa.storage.dtypes import longest_word_type, with_pandas
+from kofa.storage.fields import check_entries
+from kofa.storage.schema import MODEL, check_fields
+
+_LARGEST_PRECISION = 1e14
+_MOST_CLASSES = 2**16  # each of which becomes an object several times its size
+_CHUNK = 2**14  # rows that are looked at at a time
+
+# ---------------------------------------------------------------- a model as a whole
+
+
+def check_model(views: Any, state: Any) -> None:
+    """Raise unless the parts of a model fit together, so that none fails where it is used."""
+    present = MODEL["views"].accepts(views) and MODEL["posterior"].accepts(state)
+    require(present, "its views are missing")
+    n_factors = _n_factors(state, len(views))
+    with_outputs = any(view.role.output for view in views.values())
+    for (name, view), posterior in zip(views.items(), state, strict=True):
+        try:
+            _check_origin(name, view, views)
+            _check_encoder(name, view)
+            _check_view(view, n_factors, gives_energy=with_outputs and not view.role.output)
+            check_fields(posterior, {**_sizes(view), "K": n_factors})
+        except (DamageError, DeclarationError) as error:
+            raise DamageError(f"view {excerpt(name)}: {error}") from None
+    _check_total_precision(state)
+
+
+def check_readouts(views: Mapping[str, FittedView], readouts: Mapping[str, ReadOut]) -> None:
+    """Raise unless each is a model of some of the views, the one it is for at the end."""
+    for name, readout in readouts.items():
+        used = readout.views
+        require(
+            len(set(used)) == len(used) > 1 and used[-1] == name and set(used) <= set(views),
+            f"the read-out of view {excerpt(name)} is of other views",
+        )
+        require(not any(views[n].role.output for n in used), "an output is read out")
+        _check_centre(readout, views[name])
+        check_fields(readout, _sizes(views[name]))
+        n_factors = _n_factors(readout.state, len(used))
+        for other, posterior in zip(used, readout.state, strict=True):
+            check_fields(posterior, {**_sizes(views[other]), "K": n_factors})
+        _check_total_precision(readout.state)
+
+
+def _n_factors(state: State, n_views: int) -> int:
+    require(0 < n_views == len(state), "it has not one posterior for each view")
+    require(np.ndim(state[0].weights.mean) == 2, "its weights are no table")
+    return int(state[0].weights.mean.shape[1])
+
+
+def _check_total_precision(state: State) -> None:
+    """Of Σ_d τ_d ⟨w_d·w_d⟩, which is what can make the precision of a sample singular."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = sum(float(q.precision @ _squares(q.weights)) for q in state)
+    require(total < _LARGEST_PRECISION, "its weights are larger than any that could be found")
+
+
+def _squares(w: Weights) -> Array:
+    """⟨w_d·w_d⟩ = |⟨w_d⟩|² + Σ_l scale_dl |b_gl|²: (D,), without a copy of the weights."""
+    square: Array = np.einsum("dk,dk->d", w.mean, w.mean)
+    lengths = np.einsum("gkl,gkl->gl", w.basis, w.basis)
+    for at in range(0, len(square), _CHUNK):
+        rows = slice(at, at + _CHUNK)
+        square[rows] += np.einsum("dl,dl->d", w.scales[rows], lengths[w.columns.label[rows]])
+    return square
+
+
+# ---------------------------------------------------------------- one view
+
+
+def _check_origin(name: str, view: FittedView, views: Mapping[str, FittedView]) -> None:
+    """A view of several kernels is named after its source, every other is its own."""
+    kernelized = isinstance(view.encoder, KernelMap)
+    part = kernelized and name.startswith(f"{view.source}[") and view.source not in views
+    require(view.source == name or part, "it comes from another view")
+    same = view.role.name == name and view.role.kernelized == kernelized
+    require(same, "its role is another view's")
+
+
+def _check_view(view: FittedView, n_factors: int, gives_energy: bool) -> None:
+    """Shapes and limits, with the energy that each kernel of an input gives to outputs."""
+    kernel = getattr(view.encoder, "kernel", None)
+    n_parts = len(kernel.kernels) if isinstance(kernel, kernels.Mixture) else 1
+    energy = {"P": n_parts, "E": n_factors} if gives_energy else {"P": 1, "E": 1}
+    check_fields(view, _sizes(view) | energy)
+    require(gives_energy or not view.energy.any(), "it gives energy to no output")
+
+
+def _sizes(view: FittedView) -> dict[str, int]:
+    """The number C of columns of the data, and D of those of the Gaussian layer."""
+    encoder, n = view.encoder, view.n_inputs
+    if isinstance(encoder, KernelMap):
+        return {"C": n, "D": len(encoder.V)}
+    return {"C": n, "D": encoder.n_classes if isinstance(encoder, Multinomial) else n}
+
+
+def _check_encoder(name: str, view: FittedView) -> None:
+    encoder, labelled = view.encoder, view.classes is not None
+    require(labelled == (view.kind is Multinomial), "its labels are not its own")
+    _check_centre(view, view)
+    if isinstance(encoder, KernelMap):
+        require(not labelled, "labels have no kernel")
+        _check_kernel(name, encoder, view)
+        return
+    require(type(encoder) is view.kind, "it is of two kinds")
+    if isinstance(encoder, Gaussian):
+        require(encoder.scaling.unit == encoder.unit, "it is on another scale")
+        check_entries("spread", encoder.scaling.spread)  # is infinite only in kernels
+    elif isinstance(encoder, Multinomial):
+        require(view.n_inputs == 1, "it has several columns of labels")
+        _check_labels(view.classes, view.dtype, encoder.n_classes)
+
+
+def _check_centre(calibrated: ReadOut | FittedView, view: FittedView) -> None:
+    binary = calibrated.centre is None or view.kind is Bernoulli
+    require(binary, "it has a centre of ones and zeros, and none of these")
+
+
+def _check_kernel(name: str, encoder: KernelMap, view: FittedView) -> None:
+    """A kernel that could be declared, and landmarks that fit the data."""
+    kernel, V, n = encoder.kernel, encoder.V, view.n_inputs
+    as_kernel(_declared(kernel), name)
+    check_features(kernel, name, n)
+    precomputed = isinstance(kernel, kernels.Precomputed)
+    unit = "value" if precomputed else view.kind.unit
+    require(encoder.scaling.unit == unit, "it is on another scale")
+    require(V.ndim == (1 if precomputed else 2) and len(V) > 0, "it has no landmarks")
+    check_entries("landmarks", V)
+    if precomputed:
+        whole = all((V[at : at + _CHUNK] % 1 == 0).all() for at in range(0, len(V), _CHUNK))
+        inside = whole and V.min() >= 0 and V.max() < n
+        require(bool(inside), "its landmarks are not samples of the fit")
+    else:
+        require(V.shape[1] == n, "its landmarks have other columns")
+
+
+def _declared(kernel: kernels.Kernel) -> kernels.Kernel:
+    """The kernel as it could be declared. Widths that are learnt go beyond those of people."""
+    if isinstance(kernel, kernels.Mixture):
+        return replace(kernel, kernels=tuple(map(_declared, kernel.kernels)))
+    if isinstance(kernel, kernels.Diffusion):
+        return replace(kernel, graph=None)
+    return replace(kernel, width=1.0) if isinstance(kernel, Radial) else kernel
+
+
+def _check_labels(classes: Any, dtype: Any, n_classes: int) -> None:
+    plain = isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.dtype.kind in "biufUO"
+    require(plain, "its classes are not labels")
+    require(len(classes) == n_classes >= 2, "its classes are not as many")
+    require(n_classes <= _MOST_CLASSES, "it has more classes than kofa writes")
+    require(len(set(classes.tolist())) == len(classes), "a class occurs twice")
+    try:
+        _convert_labels(classes, dtype)
+    except DamageError:
+        raise
+    except (TypeError, ValueError):
+        pass  # labels then stay as they are
+    except (ArithmeticError, ImportError) as error:
+        raise DamageError(f"its labels are of another type ({error})") from None
+
+
+def _convert_labels(classes: Any, dtype: Any) -> None:
+    """Give the labels their type, as predictions will."""
+    if isinstance(dtype, np.dtype) and dtype.kind == "U":  # needs memory, and takes any label
+        fits = dtype.itemsize <= longest_word_type(classes).itemsize
+        require(fits, "its labels are too long")
+    elif isinstance(dtype, np.dtype | type):
+        classes.astype(dtype)
+    else:
+        require(dtype is not None and hasattr(dtype, "name"), "its labels have no type")
+        with with_pandas("a label") as pd:
+            pd.Series(classes, dtype=classes.dtype).astype(dtype)

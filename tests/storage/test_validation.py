@@ -1,0 +1,179 @@
+"""Parts of a model that do not fit together are found out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+import kofa
+from kofa.storage.validation import check_model
+
+
+@cache
+def model():
+    """x through three kernels in one, y as counts, c as labels, from which x is learnt."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3))
+    tables = {"x": x, "n": np.abs(x * 3).round(), "c": np.where(x[:, 0] > 0, "u", "v")}
+    views = {
+        "x": kofa.Real(kernel="bank", sparse=True),
+        "n": kofa.Count(sparse=True),
+        "c": kofa.Categorical(),
+    }
+    return kofa.FactorModel(views, 3, outputs=["c"], max_iter=30, tol=1.0).fit(tables)
+
+
+def test_a_sound_model_passes():
+    check_model(model().views_, model().posterior_)
+
+
+def at(changes):
+    """A copy of an object with something in it replaced: {"weights.mean": function}."""
+
+    def change(value):
+        for path, new in changes.items():
+            value = _changed(value, path.split("."), new)
+        return value
+
+    return change
+
+
+def _changed(value, path, new):
+    if not path:
+        return new(value) if isinstance(new, FunctionType) else new
+    return replace(value, **{path[0]: _changed(getattr(value, path[0]), path[1:], new)})
+
+
+def first(number):
+    """An array with another first entry."""
+
+    def change(array):
+        array = array.copy()
+        array.flat[0] = number
+        return array
+
+    return change
+
+
+def shorter(array):
+    return array[:-1]
+
+
+VIEWS = [
+    ("x", {"source": "z"}, "another view"),
+    ("n", {"source": "x"}, "another view"),
+    ("x", {"role.name": "z"}, "its role"),
+    ("x", {"role.kernelized": False}, "its role"),
+    ("n", {"role.output": True}, "shape"),
+    ("n", {"kind": kofa.likelihoods.Gaussian}, "two kinds"),
+    ("c", {"classes": None}, "labels are not its own"),
+    ("c", {"classes": shorter}, "classes are not as many"),
+    ("c", {"classes": np.array(["u", "u"])}, "occurs twice"),
+    ("c", {"classes": ("u", "v")}, "not labels"),
+    ("c", {"dtype": "float"}, "no type"),
+    ("c", {"dtype": np.dtype("<U999999")}, "too long"),
+    (
+        "c",
+        {"classes": np.array([10**30, 2], dtype=object), "dtype": np.dtype("i8")},
+        "another type",
+    ),
+    ("c", {"n_inputs": 2}, "several columns"),
+    ("c", {"outputs": ("u",)}, "one name for each column"),
+    ("x", {"inputs": ("u",)}, "one name for each column"),
+    ("x", {"sharpness": -1.0}, "sharpness"),
+    ("x", {"n_inputs": 4}, "entry for each of its 4 columns"),
+    ("x", {"energy": np.zeros((1, 3))}, "shape"),
+    ("c", {"energy": np.ones((1, 1))}, "no output"),
+    ("x", {"encoder.scale": 0.0}, "scale is not positive"),
+    ("x", {"encoder.scale": math.nan}, "scale is not positive"),
+    ("x", {"encoder.V": lambda V: V[:, :2]}, "other columns"),
+    ("x", {"encoder.V": lambda V: V[0]}, "no landmarks"),
+    ("x", {"encoder.V": first(np.inf)}, "not finite"),
+    ("x", {"encoder.kernel": kofa.Precomputed()}, "no landmarks"),
+    ("x", {"encoder.kernel": kofa.RBF()}, "not resolved"),
+    ("x", {"encoder.kernel": kofa.RBF(1.0, relevance="learn")}, "not resolved"),
+    ("x", {"encoder.kernel": kofa.RBF(1.0, relevance=(1.0,))}, "relevance"),
+    ("x", {"encoder.kernel": kofa.RBF(-1.0)}, "positive width"),
+    ("x", {"encoder.kernel": kofa.RBF(math.inf)}, "positive width"),
+    ("x", {"encoder.kernel": kofa.Polynomial(0)}, "whole degree"),
+    ("x", {"encoder.kernel.weights": "learn"}, "not resolved"),
+    ("x", {"encoder.kernel.weights": (1.0,)}, "weights"),
+    ("x", {"encoder.column_mean": shorter}, "shape"),
+    ("x", {"encoder.scaling.spread": first(0.0)}, "too small"),
+    ("x", {"encoder.scaling.unit": "log"}, "another scale"),
+    ("n", {"encoder.rate": first(-1.0)}, "too small"),
+    ("n", {"encoder.most": first(np.nan)}, "not finite"),
+    ("x", {"holes_in_fit": np.float64(0.0)}, "shape"),
+    ("x", {"vectors.order": shorter}, "shape of its order"),
+    ("x", {"vectors.samples": [1]}, "samples are no array"),
+]
+VIEWS += [
+    ("x", {"encoder.kernel": kernel}, message)
+    for kernel, message in [
+        (kofa.Diffusion(time=1.0), "not resolved"),
+        (kofa.Diffusion().of(np.eye(3)), "not resolved"),
+        (kofa.Diffusion(time=-1.0).of(np.eye(3)), "positive time"),
+        (kofa.Diffusion(0, time=1.0).of(np.eye(3)), "neighbours"),
+        (kofa.Diffusion(time=1.0).of(np.eye(2)), "shape"),
+    ]
+]
+GRAPHS = [
+    ({"graph.rows": np.float64(1.0)}, "no rows"),
+    ({"graph.rows": shorter}, "shape"),
+    ({"graph.rows": first(np.nan)}, "not finite"),
+    ({"graph.scale": first(0.0)}, "too small"),
+    ({"graph.directions": shorter}, "shape"),
+    ({"graph.rates": first(-1.0)}, "too small"),
+    ({"graph.rates": shorter}, "shape"),
+]
+VIEWS += [
+    ("x", {"encoder.kernel": at(changes)(kofa.Diffusion(time=1.0).of(np.eye(3)))}, message)
+    for changes, message in GRAPHS
+]
+POSTERIORS = [
+    ({"weights.mean": lambda W: W[:, :-1]}, "shape"),
+    ({"weights.mean": first(np.nan)}, "not finite"),
+    ({"weights.mean": first(1e30)}, "larger than any"),
+    ({"weights.basis": lambda B: B[:, :-1]}, "shape"),
+    ({"weights.basis": np.float64(1.0)}, "shape"),
+    ({"weights.scales": first(-1.0)}, "too small"),
+    ({"weights.z_mean": lambda z: z[:, :-1]}, "shape"),
+    ({"weights.bias_variance": first(-1.0)}, "too small"),
+    ({"weights.columns.size": 2}, "size is 2, not 1"),
+    ({"weights.columns.label": first(1)}, "in no group"),
+    ({"weights.columns.label": first(-1)}, "in no group"),
+    ({"weights.columns.label": shorter}, "shape of its label"),
+    ({"alpha.rate": shorter}, "shape of its alpha"),
+    ({"alpha.rate": first(0.0)}, "too small"),
+    ({"tau.mean": shorter}, "shape of its tau"),
+    ({"gamma.shape": np.ones(2)}, "two sizes"),
+    ({"energy": np.ones(2)}, "shape"),
+    ({"rho": 0.0}, "curvature"),
+    ({"rho": 2.0}, "curvature"),
+]
+
+
+@pytest.mark.parametrize(("view", "changes", "message"), VIEWS)
+def test_views_that_do_not_fit_are_refused(view, changes, message):
+    views = dict(model().views_)
+    views[view] = at(changes)(views[view])
+    with pytest.raises(kofa.FileError, match=message):
+        check_model(views, model().posterior_)
+
+
+@pytest.mark.parametrize(("changes", "message"), POSTERIORS)
+def test_posteriors_that_do_not_fit_are_refused(changes, message):
+    x, n, c = model().posterior_
+    with pytest.raises(kofa.FileError, match=message):
+        check_model(model().views_, (x, at(changes)(n), c))
+
+
+@pytest.mark.parametrize("state", [(), None, [1], "x"])
+def test_every_view_has_a_posterior(state):
+    with pytest.raises(kofa.FileError, match=r"views are missing|one posterior for each view"):
+        check_model(model().views_, state)
