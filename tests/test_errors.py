@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 import kofa
 from conftest import KINDS, mixed, two_views
-from kofa import DataError, DeclarationError
+from kofa import DataError, DeclarationError, FileError
+from kofa.checks import check_number, check_word
 
 X = np.arange(12.0).reshape(6, 2) ** 1.5
 
@@ -588,6 +591,94 @@ def test_all_errors_are_one_family():
     assert issubclass(DataError, kofa.KofaError)
     assert issubclass(DeclarationError, kofa.KofaError)
     assert issubclass(DataError, ValueError)
+
+
+# ---------------------------------------------------------------- fields
+
+FIELDS = {
+    "a whole sentence": (DataError("View 'x' is odd."), "View 'x' is odd."),
+    "a path in front": (FileError("x.csv: damaged"), "x.csv: damaged"),
+    "view": (DataError("expected counts", "x"), "View 'x': expected counts."),
+    "column": (DataError("expected counts", "x", 0), "View 'x', column 0: expected counts."),
+    "value": (DataError("expected counts", "x", "a", got="b"), "View 'x', column 'a': expected "
+              "counts but got 'b'."),
+    "no value": (DataError("expected a table", "x", got=None), "View 'x': expected a table but "
+                 "got None."),
+    "only a value": (DataError("expected 2 samples", got=1), "Expected 2 samples but got 1."),
+    "cure": (DataError("expected counts", "x", cure="round them"), "View 'x': expected counts; "
+             "round them."),
+    "question": (DataError("unknown view 'a'", cure="did you mean 'b'?"), "Unknown view 'a'; did "
+                 "you mean 'b'?"),
+    "kinds": (DataError("expected counts", "x", cure="round them", kinds=["Real", "Positive"]),
+              "View 'x': expected counts; round them, or declare the view as kofa.Real() or "
+              "kofa.Positive()."),
+    "use": (DataError("no quantiles", "x", use=["return_std"]), "View 'x': no quantiles; use "
+            "return_std."),
+    "file": (FileError("it is empty", Path("x.csv")), "x.csv: it is empty."),
+    "line": (FileError("expected a number", "x.csv", 3, "a"), "x.csv, line 3, column 'a': expected "
+             "a number."),
+    "lines": (FileError("the id 'a' occurs twice", "x.csv", "lines 2 and 4"), "x.csv, lines 2 and "
+              "4: the id 'a' occurs twice."),
+    "file of a view": (DataError("expected counts", "x", "a").as_error(DataError, source="x.csv"),
+                       "x.csv: View 'x', column 'a': expected counts."),
+    "file in front": (DataError("View 'x' is odd.").as_error(FileError, source="x.csv", line=2),
+                           "x.csv, line 2: View 'x' is odd."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "message"), FIELDS.values(), ids=FIELDS)
+def test_messages_are_composed_of_fields(error, message):
+    assert str(error) == message
+    again = pickle.loads(pickle.dumps(error))  # as joblib does between processes
+    assert (type(again), str(again), vars(again)) == (type(error), message, vars(error))
+
+
+def test_cures_in_the_words_of_the_command_line():
+    error = DataError("expected counts", "x", kinds=["Real"], use=["return_std"])
+    words = {"Real": "kind real", "return_std": "--std"}
+    assert error.message(words).endswith("; declare the view as kind real, or use --std.")
+
+
+def test_errors_of_data_have_fields():
+    with pytest.raises(DataError) as caught:
+        kofa.FactorModel({"y": kofa.Count()}).fit({"y": FRAME})
+    error = caught.value
+    assert (error.view, error.column, error.cure) == ("y", "a", "round them")
+    assert error.kinds == ("Real", "Positive")
+    with pytest.raises(DeclarationError) as caught:
+        kofa.FactorModel(max_iter=0).fit({"x": X})
+    assert caught.value.option == "max_iter"
+
+
+OPTIONS = {
+    "number": ({"least": 0}, -1, "a number of at least 0"),
+    "positive": ({"above": 0, "most": 1}, 2, "a positive number of at most 1"),
+    "above": ({"above": 2}, 2, "a number above 2"),
+    "whole": ({"whole": True, "least": 1}, 1.5, "a whole number of at least 1"),
+    "words": ({"words": ["auto", None]}, True, "a number, 'auto' or None"),
+    "array": ({"words": ["auto"]}, np.ones(2), "a number or 'auto'"),
+    "infinity": ({}, np.inf, "a number"),
+}
+
+
+@pytest.mark.parametrize(("limits", "value", "expected"), OPTIONS.values(), ids=OPTIONS)
+def test_numbers_within_limits(limits, value, expected):
+    with pytest.raises(DeclarationError, match=re.escape(f"'x': expected n to be {expected} but")):
+        check_number("n", value, view="x", **limits)
+
+
+def test_options_that_are_fine():
+    check_number("n", 3, whole=True, least=1)
+    check_number("n", np.float32(0.5), above=0, most=1)
+    check_number("n", None, ["auto", None])
+    check_word("noise", "auto", ["auto", "view"])
+    check_word("scale", np.bool_(True), [True, False])
+
+
+@pytest.mark.parametrize("value", [1, "True", None, np.ones(2), [True]])
+def test_words_are_not_mixed_up(value):
+    with pytest.raises(DeclarationError, match="Expected scale to be True, False or 'ard' but got"):
+        check_word("scale", value, [True, False, "ard"])
 
 
 # ---------------------------------------------------------------- warnings

@@ -95,7 +95,7 @@ def flag(option: str, value: Any) -> bool:
 
 
 def _is_word(value: Any, words: Sequence[Any]) -> bool:
-    """Whether a value is one of a few; 1 is not True, and an array is compared with none."""
+    """Whether a value is one of a few; 1 is not True, and an array is not compared."""
     value = bool(value) if isinstance(value, np.bool_) else value
     return any(isinstance(value, type(word)) and value == word for word in words)
 

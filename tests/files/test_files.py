@@ -227,7 +227,7 @@ def test_lines_of_spaces_are_no_rows(made):
         ("# by X\nid,a\ns1,1\n", ": expected the names of columns first but got '# by X'; remove"),
         ("# by X\n# today\nid,a\ns1,1\n", ": expected the names of columns first but got '# by"),
         ("sep=;\nid;a;b\ns1;1;2\n", ": expected the names of columns first but got 'sep='; rem"),
-        ('id,a\ns1,"1\ns2,2\n', ", line 2: a quotation mark opens and none closes it; remove it"),
+        ('id,a\ns1,"1\ns2,2\n', ", line 2: a quotation mark is opened and never closed; remove it"),
     ],
 )
 def test_text_that_is_no_table(made, text, message):

@@ -1,4 +1,4 @@
-"""A first study.toml from the tables in a folder; what is guessed is there to be changed."""
+"""Guesses of the views in the tables of a folder, for a first study.toml."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file
 from kofa.files.containers import array_names, check_hdf5
 from kofa.files.text import read_layout
 
-_ROWS = 2000  # of a text file that are looked at
-_FEW_COLUMNS = 20  # in a table of more, columns of like kinds stay together
+_ROWS = 2000  # rows of a text file that are read
+_FEW_COLUMNS = 20  # in a table of more, all columns of numbers are one view
 _MOST_CLASSES = 30
 _MOST_REMARKS = 3  # on columns of one file
-_MOSTLY = 0.9  # of sample ids occur once, or they are none
+_MOSTLY = 0.9  # share of different values above which a first column holds sample ids
 _SMALL = 10  # counts come close to zero
 _UNUSUAL_MARKS = ("?", ".", "-", "*", "missing", "unknown", "-99", "-999", "-9999")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -124,7 +124,7 @@ def _may_turn(table: Cells) -> bool:
 
 
 def _alone(tables: Sequence[Cells]) -> set[Path]:
-    """The files that share no sample with the others; none if that is so of all."""
+    """The files that share no sample with the others; empty if this holds for all files."""
     paths = {table.path for table in tables}
     ids = {path: _ids_of(one for one in tables if one.path == path) for path in paths}
     others = {path: set().union(*(ids[one] for one in paths - {path})) for path in paths}
@@ -158,7 +158,7 @@ def _parts(path: Path) -> list[dict[str, str]]:
 
 
 def _guess_table(table: Cells, alone: bool) -> tuple[list[Guess], list[str]]:
-    """The views of one table, and remarks on columns that are in none."""
+    """The views of one table, and remarks on columns that are left out."""
     columns = [guess_column(name, cells) for name, cells in table.columns.items()]
     marks = sorted({mark for column in columns for mark in column.missing})
     options = {**table.options, **({"missing": marks} if marks else {})}
@@ -205,7 +205,7 @@ def _text_cells(path: Path) -> Cells:
     records = ([cell.strip() for cell in fields] for _, fields in layout.rows())
     rows = list(itertools.islice(records, _ROWS))
     if not rows or any(len(fields) != len(layout.names) for fields in rows):
-        read_file(path)  # says which line
+        read_file(path)  # raises the error with the line
     options: dict[str, Any] = {}
     if _has_decimal_commas(rows[:50], layout.sep):
         options["decimal"] = ","
@@ -216,7 +216,7 @@ def _text_cells(path: Path) -> Cells:
         ids = list(map(str, range(len(first))))
         return Cells(path, options | {"index": False}, ids, columns)
     if len(set(first)) < len(first) or "" in first:
-        read_file(path, Reading(values="words"))  # says in which line the id is missing or repeated
+        read_file(path, Reading(values="words"))  # raises the error with the line
     del columns[layout.names[0]]
     return Cells(path, options, first, columns)
 
@@ -229,7 +229,7 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]], sep: str) -> bool:
 
 
 def _are_values(cells: Sequence[str]) -> bool:
-    """Whether a first column holds decimals, or repeats itself too often for a slip in ids."""
+    """Whether a first column holds decimals, or repeats too many values to be sample ids."""
     decimals = all(re.fullmatch(r"-?\d*\.\d+", cell) for cell in cells)
     given = [cell for cell in cells if cell]
     return decimals or len(set(given)) < _MOSTLY * len(given)

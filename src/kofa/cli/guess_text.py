@@ -34,7 +34,7 @@ _HEAD = """\
 
 [model]
 # outputs = [{outputs}]      # views to be predicted from the others
-# n_factors = 25             # the most factors; those that tell nothing are removed
+# n_factors = 25             # the most factors; those that explain nothing are removed
 # n_init = 1                 # starts; the best is kept
 # max_iter = 1000
 # random_state = 0

@@ -112,7 +112,7 @@ def _checked_reading(views: list[str] | None, given: Mapping[str, Any]) -> dict[
     said = {key: value for key, value in given.items() if value is not None and value != []}
     if said and not views:
         option = next(iter(said))
-        cure = f"say {option} = … under [read] in the study"
+        cure = f"write {option} = … under [read] in the study"
         raise UsageError(f"--{option} is for tables given by --view, and there is none", cure=cure)
     index = said.get("index")
     if index is not None and re.fullmatch(r"-?[0-9]{1,9}", index):

@@ -1,4 +1,4 @@
-"""What is to be read and fitted, and the checks of what users say about it."""
+"""What is to be read and fitted, and the checks of it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Source:
         return read_file(self.file, self.reading)
 
     def replaced_by(self, other: Source) -> Source:
-        """Another file, read as this one but for what was said about the other."""
+        """Another file, read as this one except for the options given for the other."""
         said = {
             one.name: getattr(other.reading, one.name)
             for one in fields(Reading)
@@ -126,7 +126,7 @@ def declare(name: str, kind: str, options: Mapping[str, Any]) -> View:
 
 
 def options_of(kind: str) -> list[str]:
-    """The options that a kind of view has; those of which others depend come first."""
+    """The options that a kind of view has; those that others depend on come first."""
     return [one.name for one in fields(KINDS[kind]) if one.init]
 
 

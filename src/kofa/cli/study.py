@@ -96,7 +96,7 @@ class Document:
 
 
 def _not_toml(path: Path, error: tomllib.TOMLDecodeError) -> FileError:
-    """The parser says the place only at the end of its message: (at line 3, column 1)."""
+    """The error of the parser, which gives the line only in its text: … (at line 3, column 1)."""
     what, _, where = str(error).partition(" (at ")
     line = where.partition(",")[0] if where.startswith("line ") else "at its end"
     return FileError(f"not valid TOML: {what[0].lower()}{what[1:]}", path, line)

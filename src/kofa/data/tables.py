@@ -1,4 +1,4 @@
-"""A table as kofa sees it."""
+"""A table as the rest of kofa uses it."""
 
 from __future__ import annotations
 

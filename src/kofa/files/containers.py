@@ -195,15 +195,15 @@ def check_hdf5(path: Path) -> None:
     """Raise for a damaged file on which the HDF5 library would hang or crash.
 
     Nothing can stop it but the end of its process, so another process looks first. Errors that
-    the library finds itself are left to whoever reads the file.
+    the library finds itself are raised when the file is read.
     """
     there = path.stat()
-    if not _is_sound(path, there.st_size, there.st_mtime_ns):
+    if not _opens(path, there.st_size, there.st_mtime_ns):
         raise FileError("the file is damaged: the HDF5 library hangs or crashes on it", path)
 
 
 @functools.lru_cache
-def _is_sound(path: Path, *_: int) -> bool:
+def _opens(path: Path, *_: int) -> bool:
     command = [sys.executable, "-c", _LOOK, str(path)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False)

@@ -69,7 +69,7 @@ def read_file(path: str | PathLike[str], reading: Reading | None = None) -> Any:
 
 @contextmanager
 def damage_in_words(path: Path) -> Iterator[None]:
-    """Readers of other packages raise what they like when a file is damaged."""
+    """Turn errors of other packages about a damaged file into a FileError."""
     try:
         yield
     except (FileError, ImportError):
@@ -85,7 +85,7 @@ def damage_in_words(path: Path) -> Iterator[None]:
 
 
 def file_kind(path: Path) -> str:
-    """Which reader a file needs, by what is in it; an error if none reads it."""
+    """Which reader a file needs, by its content; an error if there is no reader for it."""
     check_exists(path)
     with path.open("rb") as file:
         start = file.read(8)

@@ -1,4 +1,4 @@
-"""CSV and TSV. The fast reader reads; lines are looked at one by one only when something is off."""
+"""CSV and TSV. A fast reader reads them; single lines are read only to find an error."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from kofa.errors import FileError
 from kofa.files.options import Reading, index_name, is_empty, repeated, same_ids, select
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_CHUNK = 2**20  # bytes that are looked through at a time
+_CHUNK = 2**20  # bytes that are searched at a time
 _SEPARATORS = (",", "\t", ";", "|")
 _COMMA_NUMBER = re.compile(r"[+-]?\d[\d.]*,\d+([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the first lines of a text table tell."""
+    """What is known of a text table from its first lines."""
 
     path: Path
     names: list[str]  # of all fields of a row, that of the ids included
@@ -69,7 +69,7 @@ def read_text(path: Path, reading: Reading) -> Any:
         raise FileError("there is a header but no rows below it", path)
     _check_rows_are_full(layout, frame)
     frame.index = _ids(layout, frame.index)
-    frame = frame if wanted == data else frame[wanted]  # all columns would be a copy for nothing
+    frame = frame if wanted == data else frame[wanted]  # choosing all columns would copy them
     frame = _without_trailing_separator(frame)
     return _numbers(layout, frame) if reading.values == "numbers" else _words(layout, frame)
 
@@ -116,7 +116,7 @@ def _encoding(reading: Reading) -> str:
 
 
 def _separator(path: Path, reading: Reading) -> str:
-    """The usual one, unless the first line has none of it but some of another."""
+    """The usual one, unless the first line has only another."""
     with opened(path, "rt", encoding=_encoding(reading)) as file:
         line = next((line for line in file if line.strip()), "")
     stem = path.with_suffix("") if path.suffix.lower() in _OPENERS else path
@@ -129,7 +129,7 @@ def _separator(path: Path, reading: Reading) -> str:
 
 def _has_null(path: Path, reading: Reading) -> bool:
     """Whether there is a null character, at which the fast reader would end a cell."""
-    wide = b"\0" in "a".encode(reading.encoding)  # UTF-16: looked for in what it says
+    wide = b"\0" in "a".encode(reading.encoding)  # UTF-16: search the text, not the bytes
     options = {"encoding": reading.encoding, "newline": ""} if wide else {}
     with opened(path, "rt" if wide else "rb", **options) as file:
         null: Any = "\0" if wide else b"\0"
@@ -164,7 +164,7 @@ def _parsed(layout: Layout, wanted: Sequence[str]) -> Any:
     if reading.values != "numbers":
         words += wanted
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # mixed columns are looked at later
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # mixed columns are checked later
         try:
             return pd.read_csv(
                 layout.path,
@@ -197,8 +197,8 @@ def _check_rows_are_full(layout: Layout, frame: Any) -> None:
         for line in file:
             if line.isspace():
                 continue
-            suspect = row >= len(holes) or (row >= 0 and holes[row])
-            if suspect and line.count(sep) < len(layout.names) - 1:
+            may_end_early = row >= len(holes) or (row >= 0 and holes[row])
+            if may_end_early and line.count(sep) < len(layout.names) - 1:
                 break
             row += 1
         else:
@@ -304,7 +304,7 @@ def _report_null(layout: Layout) -> NoReturn:
 
 
 def _report_unclosed(layout: Layout) -> None:
-    """Raise for a row in which a quotation mark opens and none closes it before the end."""
+    """Raise for a row with a quotation mark that is never closed."""
     with opened(layout.path, "rt", encoding=_encoding(layout.reading), newline="") as file:
         records = csv.reader(file, delimiter=layout.sep, skipinitialspace=True, strict=True)
         line = 1
@@ -313,7 +313,7 @@ def _report_unclosed(layout: Layout) -> None:
                 line = records.line_num + 1
         except csv.Error:
             if records.line_num > line or not file.read(1):
-                what = "a quotation mark opens and none closes it"
+                what = "a quotation mark is opened and never closed"
                 cure = "remove it, or add the other"
                 raise FileError(what, layout.path, line, cure=cure) from None
 

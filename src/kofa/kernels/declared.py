@@ -147,7 +147,7 @@ def _check_part(part: Any, mixture: Mixture, view: str) -> None:
 
 
 def check_features(kernel: Kernel, view: str, n_features: int) -> None:
-    """Raise unless what a kernel says about single features fits their number."""
+    """Raise unless options with an entry for each feature have as many as there are features."""
     for part in kernel.kernels if isinstance(kernel, Mixture) else ():
         check_features(part, view, n_features)
     for option in ("relevance", "groups") if isinstance(kernel, Weighted) else ():

@@ -40,7 +40,7 @@ class Given:
     files: list[Path]  # all that are read, and must not be written
 
     def read(self) -> dict[str, Any]:
-        """The tables, with the names of columns as the model knows them."""
+        """The tables, with the names of columns as in fit."""
         known, data = _first_of_each(self.model), {}
         for name, source in self.sources.items():
             data[name] = source.read()
