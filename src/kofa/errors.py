@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,9 @@ Other = TypeVar("Other", bound="KofaError")
 _NOTHING = object()
 _AS_IN_PYTHON: Mapping[str, str] = MappingProxyType({})
 _LONGEST_SHOWN = 100  # characters of a value in a message
+# What a terminal obeys instead of showing: control characters, and those that turn the direction
+# of text. Halves of surrogate pairs stand for bytes of file names that are not UTF-8.
+_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 # Packages that may stand between a user's line and a warning: this one, and those that call it.
 _BETWEEN = ("kofa", "sklearn", "joblib", "contextlib")
 
@@ -129,6 +133,17 @@ def shown(value: Any) -> str:
     except ValueError:  # an integer of thousands of digits
         return f"<{type(value).__name__} that is too large to print>"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """Text that no terminal takes for a command; it may have several lines if they are meant.
+
+    >>> print(visible("red: \\x1b[31m"))
+    red: \\x1b[31m
+    """
+    if lines:
+        return "\n".join(map(visible, text.split("\n")))
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

@@ -274,6 +274,10 @@ n_init = 2
             "line 10: View 'protein': expected width to be positive, 'auto' or 'median'",
         ),
         ('["stage"]\nr', '["stge"]\nr', "line 2: unknown view 'stge' in outputs; did you mean 'st"),
+        ("random_state = 3", 'tol = "small"', "line 3: expected tol to be a number of at least 0"),
+        ("random_state = 3", "random_state = -1", "line 3: expected random_state to be a seed"),
+        ('"rna.csv"', '"rna.csv"\nlandmarks = 0', "line 7: View 'rna': expected landmarks"),
+        ('"rna.csv"', '"rna.csv"\nscale = "yes"', "line 7: View 'rna': expected scale"),
         ("random_state = 3", "max_iter = 0", "line 3: expected max_iter to be a whole number"),
         ('file = "rna.csv"', "sep = 3", "line 5: View 'rna': expected file = "),
         ('"rna.csv"', '"rna.csv"\nsep = "--"', "line 7: expected sep to be one character but got"),
@@ -481,6 +485,15 @@ def test_help_has_examples(command):
     assert "Usage: kofa" in shown
     assert "bool" not in shown.lower()  # flags take no value
     assert command in ("info", "init") or re.search(r"kofa \w+ \w", shown)
+
+
+def test_help_waits_for_no_library_of_numbers():
+    """Only typer and rich are loaded for a page of help."""
+    ask = "import sys; sys.argv = ['kofa', 'fit', '--help']\nfrom kofa.cli import main\n"
+    show = "heavy = {'numpy', 'pandas', 'sklearn', 'scipy'} & set(sys.modules)\nprint(heavy)"
+    code = f"{ask}try:\n    main()\nexcept SystemExit:\n    pass\n{show}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_version():

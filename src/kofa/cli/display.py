@@ -17,8 +17,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from kofa.cli import Stopped
-from kofa.errors import FileError
-from kofa.files import visible
+from kofa.errors import FileError, visible
 
 _LONG = ("kernel", "file")  # columns of tables that may take several lines
 _WIDE = 40  # characters of a cell in one line

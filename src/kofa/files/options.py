@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -21,9 +20,6 @@ MARKS = (
     "", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>",
     "#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
 )  # fmt: skip
-# What a terminal obeys instead of showing: control characters, and those that turn the direction
-# of text. Halves of surrogate pairs stand for bytes of file names that are not UTF-8.
-_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 
 
 @dataclass(frozen=True)
@@ -71,17 +67,6 @@ class Reading:
     def marks(self) -> list[str]:
         """All that stands for a missing value."""
         return [*MARKS, *map(str, self.missing)]
-
-
-def visible(text: str, lines: bool = False) -> str:
-    """Text that no terminal takes for a command; it may have several lines if they are meant.
-
-    >>> print(visible("red: \\x1b[31m"))
-    red: \\x1b[31m
-    """
-    if lines:
-        return "\n".join(map(visible, text.split("\n")))
-    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def select(path: Path, names: Sequence[str], reading: Reading) -> list[str]:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kofa.checks import hint
-from kofa.errors import FileError
-from kofa.files.options import visible
+from kofa.errors import FileError, visible
 from kofa.storage.atomic import atomic_write
 
 FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
