@@ -18,6 +18,8 @@ from kofa.checks import hint, listed
 from kofa.errors import FileError
 from kofa.files.options import Reading, index_name, select, without_ids
 
+Names = list[str] | None
+
 
 def read_parquet(path: Path, reading: Reading) -> Any:
     """A DataFrame of the columns that are wanted."""
@@ -73,27 +75,31 @@ def read_npz(path: Path, reading: Reading) -> Any:
     """
     import pandas as pd
 
+    name, values, samples, columns = _read_arrays(path, reading)
+    values = values[:, None] if values.ndim == 1 else values
+    _check_shape(path, name, values, samples, columns)
+    if columns is None:
+        columns = [name] if values.shape[1] == 1 else [f"{name}{j}" for j in range(values.shape[1])]
+    frame = pd.DataFrame(values, index=samples, columns=columns)
+    return frame if reading.transpose else frame[select(path, list(frame.columns), reading)]
+
+
+def _read_arrays(path: Path, reading: Reading) -> tuple[str, Any, Names, Names]:
+    """Name and values of the array that is wanted, and the names of its rows and columns."""
     try:
         objects = _arrays_of_objects(path)
         with np.load(path, allow_pickle=False) as arrays:
             name = _array_name(path, list(arrays), reading)
-            keys = [name, *(_names_for(arrays, name, what) for what in ("samples", "columns"))]
-            if not objects.isdisjoint(keys):
+            names = [_names_for(arrays, name, what) for what in ("samples", "columns")]
+            if not objects.isdisjoint([name, *names]):
                 what = "an array holds Python objects, which are not read"
                 raise FileError(what, path, cure="save numbers or strings")
-            values: Any
-            values, samples, columns = (None if key is None else arrays[key] for key in keys)
+            samples, columns = (_strings(arrays, key) for key in names)
+            return name, arrays[name], samples, columns
     except FileError:
         raise
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         raise FileError(f"not a readable npz file ({error})", path) from error
-    values = values[:, None] if values.ndim == 1 else values
-    samples, columns = _as_names(samples), _as_names(columns)
-    _check_shape(path, name, values, samples, columns)
-    if columns is None:
-        columns = [name] if values.shape[1] == 1 else [f"{name}{j}" for j in range(values.shape[1])]
-    frame = pd.DataFrame(values, index=samples, columns=list(map(str, columns)))
-    return frame if reading.transpose else frame[select(path, list(frame.columns), reading)]
 
 
 def _arrays_of_objects(path: Path) -> set[str]:
@@ -144,8 +150,8 @@ def _names_for(arrays: Any, name: str, what: str) -> str | None:
     return next((key for key in (f"{name}_{what}", what) if key in arrays), None)
 
 
-def _as_names(array: Any) -> list[str] | None:
-    return None if array is None else [str(one) for one in array.ravel().tolist()]
+def _strings(arrays: Any, key: str | None) -> Names:
+    return None if key is None else [str(one) for one in arrays[key].ravel().tolist()]
 
 
 def _check_shape(path: Path, name: str, values: Any, samples: Any, columns: Any) -> None:

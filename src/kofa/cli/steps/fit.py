@@ -51,11 +51,7 @@ def fit(
 ) -> FactorModel:
     """Read, fit, save and sum up."""
     _check_target(to, plan, "model")
-    checkpoint = checkpoint or to.with_name(f"{to.name}.checkpoint")
-    if same_file(checkpoint, to):
-        where = f"--checkpoint {checkpoint}"
-        raise UsageError("expected another file than the model's", source=where)
-    _check_target(checkpoint, plan, "checkpoint")
+    checkpoint = _checked_checkpoint(checkpoint, to, plan)
     _mention_checkpoint(checkpoint, resume, screen)
     data = plan.read()
     _check_orientation(data, plan.sources)
@@ -82,12 +78,22 @@ def fit(
 
 
 def _remove(checkpoint: Path, screen: Screen) -> None:
-    """Remove what is no longer needed; if that fails, the model is there all the same."""
+    """Remove what is no longer needed; if that fails, the model is still written."""
     try:
         if checkpoint.exists() and contents_of(checkpoint) == "checkpoint":
             checkpoint.unlink(missing_ok=True)
     except OSError as error:
         screen.warn(f"{checkpoint} is no longer needed but cannot be removed: {error.strerror}")
+
+
+def _checked_checkpoint(given: Path | None, to: Path, plan: Plan) -> Path:
+    """The file of the checkpoint, if it can be written."""
+    checkpoint = given or to.with_name(f"{to.name}.checkpoint")
+    if same_file(checkpoint, to):
+        where = f"--checkpoint {checkpoint}"
+        raise UsageError("expected another file than the model's", source=where)
+    _check_target(checkpoint, plan, "checkpoint")
+    return checkpoint
 
 
 def _check_target(path: Path, plan: Plan, contents: str) -> None:
