@@ -29,30 +29,28 @@ def path_given(text: str | Path) -> Path:
     return Path(name_given(str(text)))
 
 
+def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
+    """An option that takes a value."""
+    return typer.Option(*names, metavar=metavar, help=text, **more)
+
+
+def file_argument(metavar: str, text: str) -> Any:
+    """An argument that is a file or a folder."""
+    return typer.Argument(metavar=metavar, parser=path_given, help=text)
+
+
 def _reading(metavar: str, text: str) -> Any:
-    return typer.Option(metavar=metavar, rich_help_panel=READING, help=text)
+    return option(metavar, text, rich_help_panel=READING)
 
 
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", parser=path_given, help="A model from kofa fit.")
-]
+ModelFile = Annotated[Path, file_argument("MODEL", "A model from kofa fit.")]
 Views = Annotated[
-    list[str] | None,
-    typer.Option("--view", "-v", metavar="NAME=FILE", help="A table for a view; repeat for more."),
+    list[str] | None, option("NAME=FILE", "A table for a view; repeat for more.", "--view", "-v")
 ]
-Study = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="STUDY",
-        parser=path_given,
-        help="Read tables as this study.toml says; its files by default.",
-    ),
-]
+_STUDY = "Read tables as this study.toml says; its files by default."
+Study = Annotated[Path | None, option("STUDY", _STUDY, parser=path_given)]
 To = Annotated[
-    str,
-    typer.Option(
-        "--to", "-o", metavar="FILE", parser=name_given, help="CSV, TSV or Parquet; - is stdout."
-    ),
+    str, option("FILE", "CSV, TSV or Parquet; - is stdout.", "--to", "-o", parser=name_given)
 ]
 _HOW_TO_READ: dict[str, Any] = {
     "index": Annotated[

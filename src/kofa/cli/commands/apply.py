@@ -10,7 +10,9 @@ import typer
 
 from kofa.cli import UsageError
 from kofa.cli.display import Screen, counted
-from kofa.cli.options import ModelFile, Study, To, Views, path_given
+from kofa.cli.options import ModelFile, Study, To, Views, option, path_given
+
+_TARGET = "The view to predict (default: the only output)."
 
 
 def transform(
@@ -39,17 +41,12 @@ def predict(
     *,
     model: ModelFile,
     view: Views = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="The view to predict (default: the only output)."),
-    ] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", help=_TARGET)] = None,
     study: Study = None,
     to: To = "-",
     proba: Annotated[bool, typer.Option("--proba", help="Add probabilities.")] = False,
     std: Annotated[bool, typer.Option("--std", help="Add standard deviations.")] = False,
-    quantiles: Annotated[
-        str | None, typer.Option(metavar="P,P", help="Add quantiles, such as .05,.95.")
-    ] = None,
+    quantiles: Annotated[str | None, option("P,P", "Add quantiles, such as .05,.95.")] = None,
     reading: dict[str, Any],
     screen: Screen,
 ) -> None:
@@ -81,10 +78,7 @@ def predict(
 def impute(
     *,
     model: ModelFile,
-    to: Annotated[
-        Path,
-        typer.Option("--to", "-o", metavar="FOLDER", parser=path_given, help="One file per view."),
-    ],
+    to: Annotated[Path, option("FOLDER", "One file per view.", "--to", "-o", parser=path_given)],
     view: Views = None,
     study: Study = None,
     form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet.")] = "csv",

@@ -9,75 +9,50 @@ import typer
 
 from kofa.cli import UsageError
 from kofa.cli.display import Screen
-from kofa.cli.options import path_given
+from kofa.cli.options import file_argument, option, path_given
 
 LONG, MODEL = "Long fits", "The model"
 
 
 def _number(text: str, metavar: str = "N", least: int = 1, panel: str = MODEL) -> Any:
-    return typer.Option(min=least, metavar=metavar, rich_help_panel=panel, help=text)
+    return option(metavar, text, min=least, rich_help_panel=panel)
+
+
+_VIEW = "A view without a study, or another file for one of the study; repeat for more."
+_KERNEL = "rbf, linear, laplacian, polynomial, diffusion or bank."
+_OUTPUT = "A view to be predicted from the others; repeat."
+_CHECKPOINT = option(
+    "FILE",
+    "Where to keep the state of the fit (default: MODEL.checkpoint).",
+    parser=path_given,
+    rich_help_panel=LONG,
+)
+_RESUME = typer.Option("--resume", rich_help_panel=LONG, help="Continue a fit that was stopped.")
+_PROGRESS = typer.Option(
+    "--progress", rich_help_panel=LONG, help="Show progress also without a terminal."
+)
 
 
 def fit(
     *,
     to: Annotated[
-        Path,
-        typer.Option(
-            "--to", "-o", metavar="MODEL", parser=path_given, help="Where to write the model."
-        ),
+        Path, option("MODEL", "Where to write the model.", "--to", "-o", parser=path_given)
     ],
-    study: Annotated[
-        Path | None,
-        typer.Argument(metavar="STUDY", parser=path_given, help="A study.toml; see kofa init."),
-    ] = None,
-    view: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--view",
-            "-v",
-            metavar="NAME=FILE…",
-            help="A view without a study, or another file for one of the study; repeat for more.",
-        ),
-    ] = None,
-    kernel: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=KERNEL", help="rbf, linear, laplacian, polynomial, diffusion or bank."
-        ),
-    ] = None,
-    output: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A view to be predicted from the others; repeat."),
-    ] = None,
+    study: Annotated[Path | None, file_argument("STUDY", "A study.toml; see kofa init.")] = None,
+    view: Annotated[list[str] | None, option("NAME=FILE…", _VIEW, "--view", "-v")] = None,
+    kernel: Annotated[list[str] | None, option("NAME=KERNEL", _KERNEL)] = None,
+    output: Annotated[list[str] | None, option("NAME", _OUTPUT)] = None,
     factors: Annotated[int | None, _number("The most factors allowed.")] = None,
     init: Annotated[int | None, _number("Number of starts; the best is kept.")] = None,
     max_iter: Annotated[int | None, _number("Most iterations of a start.")] = None,
-    tol: Annotated[
-        float | None, _number("Growth of the bound at which to stop.", "X", least=0)
-    ] = None,
+    tol: Annotated[float | None, _number("Growth of the bound at which to stop.", "X", 0)] = None,
     seed: Annotated[int | None, _number("Seed of everything random.", least=0)] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            parser=path_given,
-            rich_help_panel=LONG,
-            help="Where to keep the state of the fit (default: MODEL.checkpoint).",
-        ),
-    ] = None,
+    checkpoint: Annotated[Path | None, _CHECKPOINT] = None,
     checkpoint_every: Annotated[
-        float, _number("Seconds between writings.", "SECONDS", least=0, panel=LONG)
+        float, _number("Seconds between writings.", "SECONDS", 0, LONG)
     ] = 30.0,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", rich_help_panel=LONG, help="Continue a fit that was stopped."),
-    ] = False,
-    progress: Annotated[
-        bool,
-        typer.Option(
-            "--progress", rich_help_panel=LONG, help="Show progress also without a terminal."
-        ),
-    ] = False,
+    resume: Annotated[bool, _RESUME] = False,
+    progress: Annotated[bool, _PROGRESS] = False,
     reading: dict[str, Any],
     screen: Screen,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kofa.cli.display import Screen
-from kofa.cli.options import ModelFile, path_given
+from kofa.cli.options import ModelFile, file_argument
 
 
 def info(
@@ -31,12 +31,7 @@ def info(
 def demo(
     *,
     folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FOLDER",
-            parser=path_given,
-            help="Write the tables here instead, to try the commands.",
-        ),
+        Path | None, file_argument("FOLDER", "Write the tables here instead, to try the commands.")
     ] = None,
     screen: Screen,
 ) -> None:
@@ -63,9 +58,7 @@ def demo(
 
 def init(
     *,
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", parser=path_given, help="Where the tables are.")
-    ] = Path(),
+    folder: Annotated[Path, file_argument("FOLDER", "Where the tables are.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace a study.toml.")] = False,
     screen: Screen,
 ) -> None:
