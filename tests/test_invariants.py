@@ -15,6 +15,7 @@ import kofa
 from conftest import KINDS, mixed, two_views
 from kofa.engines.memory import InMemory
 from kofa.inference.observations import Rows
+from kofa.kernels.declared import as_kernel
 
 KERNELS = [
     None,
@@ -35,6 +36,7 @@ def fit(views, data, **options):
             "ignore", message=".* so all are switched off", category=UserWarning
         )
         warnings.filterwarnings("ignore", message=".* is all but constant", category=UserWarning)
+        warnings.filterwarnings("ignore", message="All .* factors are in use", category=UserWarning)
         return kofa.FactorModel(views, **options).fit(data)
 
 
@@ -53,7 +55,7 @@ def problems(draw):
         ) * rng.standard_normal((n, d))
         holes = draw(st.sampled_from(["none", "rows", "scattered", "both"]))
         if holes in ("scattered", "both") and (
-            kernel is None or kofa.kernels.as_kernel(kernel, "x").takes_missing
+            kernel is None or as_kernel(kernel, "x").takes_missing
         ):
             values[rng.random(values.shape) < 0.2] = np.nan
         if holes in ("rows", "both"):
@@ -86,6 +88,7 @@ def smallest_rise(views, data, **options):
 def rise_of_path(bounds, iterations):
     pruned = [i.pruned for i in iterations]
     before = np.array(pruned[:-1], dtype=bool)
+    before |= np.diff([i.n_factors for i in iterations]) < 0  # left out where the bound stood still
     before[-1:] |= pruned[-1]  # the bound at the end is that of what is kept
     rise = np.diff(bounds) / np.abs(bounds[:-1])
     return rise[~before].min(initial=0.0)
@@ -337,7 +340,14 @@ def mixed_problems(draw):
 @given(mixed_problems())
 def test_bound_of_mixed_kinds_never_falls(problem):
     views, data, n_factors, outputs = problem
-    assert smallest_rise(views, data, n_factors=n_factors, outputs=outputs, max_iter=25) >= -1e-8
+    options = {"n_factors": n_factors, "outputs": outputs, "max_iter": 25}
+    # A tolerance at which runs stand still, and go on with other curvature ratios
+    assert smallest_rise(views, data, tol=0.05, **options) >= -1e-8
+
+
+def test_curvature_ratios_are_updated_within_so_few_iterations(rng):
+    model = fit(data=with_holes(mixed(rng), rng), views=KINDS, tol=0.05, max_iter=25)
+    assert min(view.rho for view in model.posterior_) < 0.9
 
 
 @pytest.mark.slow

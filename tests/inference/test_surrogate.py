@@ -12,13 +12,19 @@ from scipy.optimize import approx_fprime, minimize
 from conftest import core
 from kofa import tuning
 from kofa.inference.bound import elbo
-from kofa.inference.global_step import global_step, update_weights
+from kofa.inference.global_step import global_step, residual_of_z, update_weights
 from kofa.inference.held_out import choose_scale, left_out, sample_rows
 from kofa.inference.observations import Observations
 from kofa.inference.posterior import Gamma
 from kofa.inference.role import Role
 from kofa.inference.statistics import centred
-from kofa.inference.surrogate import Chart, refine
+from kofa.inference.surrogate import (
+    Chart,
+    cubature_steps,
+    expected_drop,
+    refine,
+    update_curvature_ratio,
+)
 from kofa.likelihoods.bernoulli import Bernoulli
 from kofa.likelihoods.multinomial import Multinomial
 from kofa.likelihoods.poisson import Poisson
@@ -247,3 +253,62 @@ def test_sample_is_drawn_at_random_among_those_that_qualify(rng):
     assert len(np.intersect1d(drawn[0], drawn[2])) < 400
     few = np.arange(2000) < 600
     np.testing.assert_array_equal(sample_rows(data, few, rng), np.arange(600))
+
+
+@every_kind
+def test_steps_have_the_variance_that_z_gives_the_linear_predictor(rng, make):
+    """Three points at 0 and ±√3 sd: a third of the squared steps is the mean covariance of η."""
+    engine, state, _, views, _ = problem(rng, make)
+    view, s = state[1], views[1]
+    competing = engine.likelihoods[1].competing
+    steps = cubature_steps(view, s, competing)
+    W = view.weights.mean
+    for d, g in enumerate(s.columns.label):
+        covariance = (s.S[g] - s.M[g]) / s.n[g]  # of z, mean over the samples that have the column
+        found = (steps[:, d] ** 2).sum() / 3.0
+        np.testing.assert_allclose(found, W[d] @ covariance @ W[d], rtol=1e-9)
+    if competing:
+        together = W @ (s.S[0] - s.M[0]) / s.n[0] @ W.T
+        np.testing.assert_allclose(steps.T @ steps / 3.0, together, atol=1e-12)
+
+
+@every_kind
+def test_expected_drop_is_the_sum_over_samples_and_steps(rng, make):
+    kind, t = make(rng, rng.standard_normal((6, 3)))
+    data = Observations.from_values(t.copy(), kind)
+    eta, steps = rng.standard_normal((6, 3)), rng.standard_normal((2, 3))
+    total = 0.0
+    for n in range(6):
+        row = t[n : n + 1]
+        middle = kind.tangent(row, eta[n : n + 1])[0].sum()
+        for step in steps:
+            ends = [kind.tangent(row, eta[n : n + 1] + sign * step)[0].sum() for sign in (1, -1)]
+            total += middle - 0.5 * sum(ends)
+    np.testing.assert_allclose(expected_drop(data, eta, steps), total, rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", [bernoulli, poisson])
+def test_curvature_ratio_makes_the_likelihood_term_its_expectation_over_z(rng, make):
+    """Σ g − ½ ρ κ Σ var is Σ E g, by integration over η of the mean variance of its column."""
+    engine, state, _, views, Z = problem(rng, make)
+    view, data, s = state[1], engine.rows.views[1], views[1]
+    eta = view.weights.predict(Z)
+    drop = engine.expected_drop(1, view.weights, cubature_steps(view, s, False), Z)
+    rho = update_curvature_ratio(view, s, drop).rho
+    variance = residual_of_z(view.weights, s)
+    at_mean = data.tangent(eta)[0].sum()
+    term = at_mean - 0.5 * rho * view.precision @ variance
+    nodes, mass = np.polynomial.hermite_e.hermegauss(40)
+    sd = np.sqrt(variance / s.n_column)
+    exact = sum(
+        p / mass.sum() * data.tangent(eta + x * sd)[0].sum()
+        for x, p in zip(nodes, mass, strict=True)
+    )
+    assert 0.01 < rho < 0.9
+    np.testing.assert_allclose(at_mean - term, at_mean - exact, rtol=0.05)
+
+
+def test_curvature_ratio_never_rises(rng):
+    _, state, _, views, _ = problem(rng, bernoulli, rho=0.3)
+    assert update_curvature_ratio(state[1], views[1], 1e9).rho == 0.3
+    assert update_curvature_ratio(state[1], views[1], 0.0).rho == tuning.LEAST_CURVATURE_RATIO

@@ -26,6 +26,7 @@ import pytest
 from sklearn.utils.validation import check_is_fitted
 
 import kofa
+from kofa.kernels.formulas import Custom
 from kofa.storage.archive import read_archive, write_archive
 
 RNG = np.random.default_rng(0)
@@ -443,7 +444,7 @@ def own_kernel(A, B):
     return A @ B.T
 
 
-@pytest.mark.parametrize("kernel", [own_kernel, kofa.kernels.Custom(own_kernel)])
+@pytest.mark.parametrize("kernel", [own_kernel, Custom(own_kernel)])
 def test_own_kernels_cannot_be_saved(kernel, path):
     model = kofa.FactorModel(real(kernel=kernel)).fit(tables_of("sparse"))
     with pytest.raises(kofa.FileError, match=r"View 'x': a kernel of your own .* joblib"):

@@ -34,8 +34,9 @@ class Iteration:
     lower_bound: float
     terms: dict[str, float]
     n_factors: int
-    # Factors were removed at the end of this iteration: the next bound may be lower. After the
-    # last iteration that is the one that the model keeps in the place of this one.
+    # Factors were removed at the end of this iteration: the next bound may be lower. (So it may
+    # where weak factors are left out on trial, and `n_factors` falls.) After the last iteration
+    # the model keeps the bound of what is left in the place of this one.
     pruned: bool
     start: int = 0
 
