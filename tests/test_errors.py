@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 import kofa
 from conftest import KINDS, mixed, two_views
-from kofa import DataError, DeclarationError
+from kofa import DataError, DeclarationError, FileError
+from kofa.checks import check_number, check_word
 
 X = np.arange(12.0).reshape(6, 2) ** 1.5
 
@@ -37,7 +40,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"], index=list("uvwxyz"))
 BAD_DATA = {
     "empty dict": ({}, "at least one view"),
     "not a dict": (X, r"dict.*got ndarray.*wrap"),
-    "nothing observed": ({"x": np.full((6, 2), np.nan)}, "'x' has no observed value"),
+    "nothing observed": ({"x": np.full((6, 2), np.nan)}, "'x': there is no observed value"),
     "empty column": ({"x": empty_column()}, "'x', column 1: all values are missing"),
     "named empty column": (
         {"x": pd.DataFrame(empty_column(), columns=["a", "b"])},
@@ -71,7 +74,7 @@ BAD_DATA = {
     "complex": ({"x": X + 1j}, "'x', column 0: expected real numbers"),
     "ragged": ({"x": [[1.0], [1.0, 2.0]]}, "'x': expected a table but its rows differ"),
     "names of another kind": (
-        {"x": FRAME, "y": pd.DataFrame(X)}, "'x' shares no sample.*'u', theirs such as 0",
+        {"x": FRAME, "y": pd.DataFrame(X)}, "'x': it shares no sample.*'u', theirs such as 0",
     ),
     "partly named kernel": (
         {"k": pd.DataFrame(X @ X.T, index=list("uvwxyz"), columns=list("uvwxyo"))},
@@ -140,7 +143,7 @@ def sparse(keep):
 
 
 BAD_DECLARATIONS = {
-    "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 but got 0"),
+    "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 or None but got 0"),
     "half a factor": ({"views": REAL, "n_factors": 2.5}, "n_factors.*2.5"),
     "no starts": ({"views": REAL, "n_init": 0}, "n_init"),
     "no views": ({"views": {}}, "at least one view"),
@@ -207,7 +210,7 @@ BAD_DECLARATIONS = {
     ),
     "objective": (
         real(kernel=kofa.RBF(relevance="learn", objective="alignment")),
-        "'x'.*objective 'evidence' or 'reconstruction'.*'alignment'",
+        "'x'.*objective to be 'evidence' or 'reconstruction'.*'alignment'",
     ),
     "empty mixture": (real(kernel=kofa.Mixture([])), "'x'.*kernels of a mixture"),
     "weights of a mixture": (
@@ -216,7 +219,7 @@ BAD_DECLARATIONS = {
     ),
     "negative weights": (
         real(kernel=kofa.Mixture([kofa.RBF(), kofa.Linear()], weights=[1, -1])),
-        "'x'.*weights of at least 0",
+        "'x'.*weights to be numbers of at least 0",
     ),
     "weights as a word": (
         real(kernel=kofa.Mixture([kofa.RBF()], weights="equal")), "'x'.*weights.*'equal'",
@@ -225,9 +228,9 @@ BAD_DECLARATIONS = {
         real(kernel=kofa.Mixture([kofa.Mixture([kofa.RBF()])])), "'x'.*mixture of kernels",
     ),
     "number for weights": (
-        real(kernel=kofa.Mixture([kofa.RBF()], weights=5)), "'x'.*weights 'learn' or one.*5",
+        real(kernel=kofa.Mixture([kofa.RBF()], weights=5)), "'x'.*weights to be 'learn' or one.*5",
     ),
-    "number for relevance": (real(kernel=kofa.RBF(relevance=5)), "'x'.*relevance None.*5"),
+    "number for relevance": (real(kernel=kofa.RBF(relevance=5)), "'x'.*relevance to be None.*5"),
     "number in a mixture": (real(kernel=kofa.Mixture([3])), "'x'.*mixture of kernels.*3"),
     "width in a mixture": (real(kernel=kofa.Mixture([kofa.RBF(-1)])), "'x'.*width.*-1"),
     "no kernels": (real(kernel=[]), "'x'.*at least one kernel"),
@@ -266,10 +269,12 @@ BAD_DECLARATIONS = {
     "mixture of a word": (real(kernel=kofa.Mixture("rbf")), "'x'.*list of kernels but got 'rbf'"),
     "mixture with a slip": (real(kernel=kofa.Mixture(["RBF"])), "'x'.*mixture.*mean 'rbf'"),
     "weights of words": (
-        real(kernel=kofa.Mixture(["rbf"], weights=["a"])), "'x'.*weights of at least 0.*'a'",
+        real(kernel=kofa.Mixture(["rbf"], weights=["a"])),
+        "'x'.*weights to be numbers of at least 0.*'a'",
     ),
     "weight of nothing": (
-        real(kernel=kofa.Mixture(["rbf"], weights=[np.nan])), "'x'.*weights of at least 0.*nan",
+        real(kernel=kofa.Mixture(["rbf"], weights=[np.nan])),
+        "'x'.*weights to be numbers of at least 0.*nan",
     ),
     "relevance without dimensions": (real(kernel=kofa.RBF(relevance=np.array(3))), "'x'.*relev.*3"),
     "relevance beyond floats": (real(kernel=kofa.RBF(relevance=[10**400, 1])), "'x'.*relevance.*1"),
@@ -305,7 +310,7 @@ def test_bad_declarations_in_fit(options, message):
 
 
 def test_declared_view_must_be_in_the_data():
-    with pytest.raises(DataError, match="'y' is declared but not in the data"):
+    with pytest.raises(DataError, match="'y': it is declared but not in the data"):
         kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}).fit({"x": X})
 
 
@@ -364,9 +369,9 @@ BAD_KINDS = {
     "as many classes as samples": (
         kofa.Categorical(), list("abcdef"), r"'y'.*6 labels occurs once.*kofa\.Real",
     ),
-    "no label": (kofa.Categorical(), [None] * 6, "'y' has no observed value; leave"),
+    "no label": (kofa.Categorical(), [None] * 6, "'y': there is no observed value; leave"),
     "two columns of labels": (
-        kofa.Categorical(), FRAME, r"'y'.*one column.*got 2.*kofa\.Binary.*view of its own",
+        kofa.Categorical(), FRAME, r"'y'.*one column.*got 2.*view of its own.*kofa\.Binary",
     ),
     "lists as labels": (
         kofa.Categorical(), pd.Series([[1], [2], [1], [2], [1], [2]]), "'y'.*words or numbers",
@@ -604,6 +609,94 @@ def test_all_errors_are_one_family():
     assert issubclass(DataError, kofa.KofaError)
     assert issubclass(DeclarationError, kofa.KofaError)
     assert issubclass(DataError, ValueError)
+
+
+# ---------------------------------------------------------------- fields
+
+FIELDS = {
+    "a whole sentence": (DataError("View 'x' is odd."), "View 'x' is odd."),
+    "a path in front": (FileError("x.csv: damaged"), "x.csv: damaged"),
+    "view": (DataError("expected counts", "x"), "View 'x': expected counts."),
+    "column": (DataError("expected counts", "x", 0), "View 'x', column 0: expected counts."),
+    "value": (DataError("expected counts", "x", "a", got="b"), "View 'x', column 'a': expected "
+              "counts but got 'b'."),
+    "no value": (DataError("expected a table", "x", got=None), "View 'x': expected a table but "
+                 "got None."),
+    "only a value": (DataError("expected 2 samples", got=1), "Expected 2 samples but got 1."),
+    "cure": (DataError("expected counts", "x", cure="round them"), "View 'x': expected counts; "
+             "round them."),
+    "question": (DataError("unknown view 'a'", cure="did you mean 'b'?"), "Unknown view 'a'; did "
+                 "you mean 'b'?"),
+    "kinds": (DataError("expected counts", "x", cure="round them", kinds=["Real", "Positive"]),
+              "View 'x': expected counts; round them, or declare the view as kofa.Real() or "
+              "kofa.Positive()."),
+    "use": (DataError("no quantiles", "x", use=["return_std"]), "View 'x': no quantiles; use "
+            "return_std."),
+    "file": (FileError("it is empty", Path("x.csv")), "x.csv: it is empty."),
+    "line": (FileError("expected a number", "x.csv", 3, "a"), "x.csv, line 3, column 'a': expected "
+             "a number."),
+    "lines": (FileError("the id 'a' occurs twice", "x.csv", "lines 2 and 4"), "x.csv, lines 2 and "
+              "4: the id 'a' occurs twice."),
+    "file of a view": (DataError("expected counts", "x", "a").as_error(DataError, source="x.csv"),
+                       "x.csv: View 'x', column 'a': expected counts."),
+    "file in front": (DataError("View 'x' is odd.").as_error(FileError, source="x.csv", line=2),
+                           "x.csv, line 2: View 'x' is odd."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "message"), FIELDS.values(), ids=FIELDS)
+def test_messages_are_composed_of_fields(error, message):
+    assert str(error) == message
+    again = pickle.loads(pickle.dumps(error))  # as joblib does between processes
+    assert (type(again), str(again), vars(again)) == (type(error), message, vars(error))
+
+
+def test_cures_in_the_words_of_the_command_line():
+    error = DataError("expected counts", "x", kinds=["Real"], use=["return_std"])
+    words = {"Real": "kind real", "return_std": "--std"}
+    assert error.message(words).endswith("; declare the view as kind real, or use --std.")
+
+
+def test_errors_of_data_have_fields():
+    with pytest.raises(DataError) as caught:
+        kofa.FactorModel({"y": kofa.Count()}).fit({"y": FRAME})
+    error = caught.value
+    assert (error.view, error.column, error.cure) == ("y", "a", "round them")
+    assert error.kinds == ("Real", "Positive")
+    with pytest.raises(DeclarationError) as caught:
+        kofa.FactorModel(max_iter=0).fit({"x": X})
+    assert caught.value.option == "max_iter"
+
+
+OPTIONS = {
+    "number": ({"least": 0}, -1, "a number of at least 0"),
+    "positive": ({"above": 0, "most": 1}, 2, "a positive number of at most 1"),
+    "above": ({"above": 2}, 2, "a number above 2"),
+    "whole": ({"whole": True, "least": 1}, 1.5, "a whole number of at least 1"),
+    "words": ({"words": ["auto", None]}, True, "a number, 'auto' or None"),
+    "array": ({"words": ["auto"]}, np.ones(2), "a number or 'auto'"),
+    "infinity": ({}, np.inf, "a number"),
+}
+
+
+@pytest.mark.parametrize(("limits", "value", "expected"), OPTIONS.values(), ids=OPTIONS)
+def test_numbers_within_limits(limits, value, expected):
+    with pytest.raises(DeclarationError, match=re.escape(f"'x': expected n to be {expected} but")):
+        check_number("n", value, view="x", **limits)
+
+
+def test_options_that_are_fine():
+    check_number("n", 3, whole=True, least=1)
+    check_number("n", np.float32(0.5), above=0, most=1)
+    check_number("n", None, ["auto", None])
+    check_word("noise", "auto", ["auto", "view"])
+    check_word("scale", np.bool_(True), [True, False])
+
+
+@pytest.mark.parametrize("value", [1, "True", None, np.ones(2), [True]])
+def test_words_are_not_mixed_up(value):
+    with pytest.raises(DeclarationError, match="Expected scale to be True, False or 'ard' but got"):
+        check_word("scale", value, [True, False, "ard"])
 
 
 # ---------------------------------------------------------------- warnings

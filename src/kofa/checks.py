@@ -1,10 +1,10 @@
-"""Whether a value that a user passes is what it should be, and how to speak of it if not."""
+"""Checks of values that users pass, and words for messages about them."""
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from os import PathLike
@@ -13,14 +13,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from kofa.errors import DeclarationError
+from kofa.errors import shown as shown
 
 Init = TypeVar("Init", bound=Callable[..., None])
 _LONGEST_WORD = 200  # characters; comparing longer ones takes too long
-_LONGEST_SHOWN = 100  # characters of a value in a message
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite real number that a float can hold; True is none."""
+    """Whether a value is a finite real number that a float can hold; True is not."""
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     try:
         return real and math.isfinite(value)
@@ -29,23 +29,60 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any, least: int) -> bool:
-    """Whether a value is an integer of at least so much, which an array could have as its size."""
+    """Whether a value is an integer of at least `least` that can be the size of an array."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return whole and least <= int(value) < 2**63
 
 
 def is_among(value: Any, known: Iterable[Any]) -> bool:
-    """Whether a value is one of those known; it may be anything, such as a list or an array."""
+    """Whether a value is one of those known; a list or an array is not."""
     try:
         return value in known if isinstance(known, Mapping) else value in set(known)
-    except TypeError:  # it cannot even be hashed
+    except TypeError:  # it cannot be hashed
         return False
+
+
+def require(
+    fine: bool, option: str, expected: str, value: Any, view: object = None, cure: str = ""
+) -> None:
+    """Raise unless the value of an option is fine; say what was expected."""
+    if not fine:
+        what = f"expected {option} to be {expected}"
+        raise DeclarationError(what, view, got=value, option=option, cure=cure)
+
+
+def check_word(option: str, value: Any, words: Sequence[Any], view: object = None) -> None:
+    """Raise unless the value of an option is one of a few, such as "auto", True or None."""
+    cure = hint(value, words) if isinstance(value, str) else ""
+    require(_is_word(value, words), option, _alternatives(words), value, view, cure)
+
+
+def check_number(
+    option: str,
+    value: Any,
+    words: Sequence[Any] = (),
+    view: object = None,
+    *,
+    whole: bool = False,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+) -> None:
+    """Raise unless the value of an option is a number within limits, or one of `words`."""
+    within = is_whole(value, 0) if whole else is_number(value)
+    within = within and (least is None or value >= least) and (above is None or value > above)
+    within = within and (most is None or value <= most)
+    limits = {"of at least": least, "above": above or None, "of at most": most}
+    said = " and ".join(f"{how} {at:g}" for how, at in limits.items() if at is not None)
+    kind = "positive " * (above == 0) + "whole " * whole
+    number = f"a {kind}number{said and ' '}{said}"
+    require(within or _is_word(value, words), option, _alternatives(words, number), value, view)
 
 
 def check_path(path: Any) -> None:
     """Raise unless it is a path; an integer would be taken for an open file."""
     if not isinstance(path, str | PathLike):
-        raise DeclarationError(f"Expected the path of a file but got {shown(path)}.")
+        raise DeclarationError("expected the path of a file", got=path)
 
 
 def flag(option: str, value: Any) -> bool:
@@ -53,34 +90,55 @@ def flag(option: str, value: Any) -> bool:
     try:
         return bool(value)
     except (TypeError, ValueError):
-        raise DeclarationError(
-            f"Expected {option} to be True or False but got {shown(value)}."
-        ) from None
+        what = f"expected {option} to be True or False"
+        raise DeclarationError(what, got=value, option=option) from None
 
 
-def shown(value: Any) -> str:
-    """A value for a message: in one line, not too long, whatever it is."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # an integer of thousands of digits
-        return f"<{type(value).__name__} that is too large to print>"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+def _is_word(value: Any, words: Sequence[Any]) -> bool:
+    """Whether a value is one of a few; 1 is not True, and an array is not compared."""
+    value = bool(value) if isinstance(value, np.bool_) else value
+    return any(isinstance(value, type(word)) and value == word for word in words)
 
 
-def nearest(word: object, known: Iterable[object]) -> str:
-    """The end of a sentence that offers the known word most like a wrong one, if any is.
+def _alternatives(words: Sequence[Any], *more: str) -> str:
+    """A choice in words.
 
-    >>> nearest("kernal", ["kernel", "kind"])
-    "; did you mean 'kernel'?"
-    >>> nearest("RBF", ["linear", "rbf"])
-    "; did you mean 'rbf'?"
-    >>> nearest("colour", ["kernel", "kind"])
-    ''
+    >>> _alternatives(["auto", None], "a number")
+    "a number, 'auto' or None"
     """
+    *others, last = [*more, *map(repr, words)]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Names for a message, the first few of many."""
+    known = [repr(name) for name in names]
+    return ", ".join(known[:most]) + (f", … ({len(known)} in all)" if len(known) > most else "")
+
+
+def hint(word: object, known: Iterable[object], otherwise: str = "") -> str:
+    """A cure for a wrong word: the known one most like it, or behind `otherwise` all of them.
+
+    >>> hint("kernal", ["kernel", "kind"])
+    "did you mean 'kernel'?"
+    >>> hint("RBF", ["linear", "rbf"])
+    "did you mean 'rbf'?"
+    >>> hint("colour", ["kernel", "kind"], "there are")
+    "there are 'kernel', 'kind'"
+    """
+    known = list(known)
     short = {str(one).lower(): str(one) for one in known if len(str(one)) <= _LONGEST_WORD}
     asked = str(word).lower()
     found = difflib.get_close_matches(asked, short, n=1) if len(asked) <= _LONGEST_WORD else []
-    return f"; did you mean {short[found[0]]!r}?" if found else ""
+    if found:
+        return f"did you mean {short[found[0]]!r}?"
+    return otherwise and f"{otherwise} {listed(known) or 'none'}"
+
+
+def nearest(word: object, known: Iterable[object]) -> str:
+    """The end of a sentence that offers the known word most like a wrong one, if any is."""
+    found = hint(word, known)
+    return found and f"; {found}"
 
 
 def with_hints(also: Mapping[str, str]) -> Callable[[Init], Init]:

@@ -2,16 +2,106 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
-from types import FrameType
+from collections.abc import Mapping, Sequence
+from types import FrameType, MappingProxyType
+from typing import Any, TypeVar
 
+Other = TypeVar("Other", bound="KofaError")
+_NOTHING = object()
+_AS_IN_PYTHON: Mapping[str, str] = MappingProxyType({})
+_LONGEST_SHOWN = 100  # characters of a value in a message
+# What a terminal obeys instead of showing: control characters, and those that turn the direction
+# of text. Halves of surrogate pairs stand for bytes of file names that are not UTF-8.
+_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 # Packages that may stand between a user's line and a warning: this one, and those that call it.
 _BETWEEN = ("kofa", "sklearn", "joblib", "contextlib")
 
 
 class KofaError(Exception):
-    """Root of all errors that kofa raises on purpose."""
+    """Root of all errors that kofa raises on purpose.
+
+    The message is composed from the fields, here and nowhere else. A message without any field is
+    shown as it is.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, such as "expected counts".
+    view, column : names, or the position of a column
+    got : any value
+        Shown in the message behind "but got".
+    option : str or None
+        The parameter that has a wrong value.
+    cure : str
+        What to do about it, such as "round them".
+    kinds, use : sequences of str
+        More cures: kinds of views to declare, such as "Count", and what to call instead, such as
+        "predict_proba". Both have other names on the command line.
+    source, line : the file, or the option of the command line, and the place in it
+
+    Examples
+    --------
+    >>> print(DataError("expected counts", "reads", "gene1", got=-1, kinds=["Real"]))
+    View 'reads', column 'gene1': expected counts but got -1; declare the view as kofa.Real().
+    """
+
+    def __init__(
+        self,
+        what: str = "",
+        view: object = None,
+        column: object = None,
+        *,
+        got: object = _NOTHING,
+        option: str | None = None,
+        cure: str = "",
+        kinds: Sequence[str] = (),
+        use: Sequence[str] = (),
+        source: object = None,
+        line: int | str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what if got is _NOTHING else f"{what} but got {shown(got)}"
+        self.view, self.column, self.option = view, column, option
+        self.cure, self.kinds, self.use = cure, tuple(kinds), tuple(use)
+        self.source, self.line = source, line
+        named = any(field is not None for field in (view, column, option, source))
+        self.verbatim = got is _NOTHING and not (named or cure or kinds or use)
+
+    def __str__(self) -> str:
+        return self.message()
+
+    def message(self, words: Mapping[str, str] = _AS_IN_PYTHON) -> str:
+        """The message; `words` has other names for what the cure speaks of."""
+        if self.verbatim:
+            return self.what
+        place, cure = self._place(), self._cures(words)
+        text = f"{place}: {self.what}" if place else f"{self.what[:1].upper()}{self.what[1:]}"
+        text = f"{text}; {cure}" if cure else text
+        return text if text.endswith(("?", ".")) else f"{text}."
+
+    def _place(self) -> str:
+        """Where it is: `x.csv, line 3, column 'a'`, `View 'x', column 'a'`, or both."""
+        line = f"line {self.line}" if isinstance(self.line, int) else self.line
+        column = None if self.column is None else f"column {self.column!r}"
+        in_file = [None if self.source is None else str(self.source), line]
+        in_view = [None if self.view is None else f"View {self.view!r}", column]
+        groups = [in_file + in_view] if self.view is None else [in_file, in_view]
+        return ": ".join(filter(None, (", ".join(filter(None, group)) for group in groups)))
+
+    def _cures(self, words: Mapping[str, str]) -> str:
+        kinds = " or ".join(words.get(kind, f"kofa.{kind}()") for kind in self.kinds)
+        use = " or ".join(words.get(name, name) for name in self.use)
+        cures = (self.cure, kinds and f"declare the view as {kinds}", use and f"use {use}")
+        return ", or ".join(filter(None, cures))
+
+    def as_error(self, kind: type[Other], **fields: Any) -> Other:
+        """The same as another kind of error, with more fields known."""
+        other = kind(self.what)
+        vars(other).update(vars(self) | {"verbatim": False} | fields)
+        return other
 
 
 class DataError(KofaError, ValueError):
@@ -19,11 +109,41 @@ class DataError(KofaError, ValueError):
 
 
 class DeclarationError(KofaError, ValueError):
-    """A model, view or kernel was declared with a value that means nothing."""
+    """A model, view or kernel was declared with a value that it cannot have."""
 
 
 class FileError(KofaError, ValueError):
     """A file cannot be read or written."""
+
+    def __init__(
+        self,
+        what: str = "",
+        source: object = None,
+        line: int | str | None = None,
+        column: object = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(what, column=column, source=source, line=line, **fields)
+
+
+def shown(value: Any) -> str:
+    """A value for a message: in one line, not too long, whatever it is."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an integer of thousands of digits
+        return f"<{type(value).__name__} that is too large to print>"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """Text that no terminal takes for a command; it may have several lines if they are meant.
+
+    >>> print(visible("red: \\x1b[31m"))
+    red: \\x1b[31m
+    """
+    if lines:
+        return "\n".join(map(visible, text.split("\n")))
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

@@ -15,7 +15,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from kofa import omics, tuning
-from kofa.checks import check_path, flag, is_among, is_number, is_whole, nearest, shown, with_hints
+from kofa.checks import (
+    check_number,
+    check_path,
+    flag,
+    is_among,
+    is_number,
+    is_whole,
+    nearest,
+    shown,
+    with_hints,
+)
 from kofa.data.reading import read_data
 from kofa.data.returning import decoded, labelled, named, restored, scored
 from kofa.data.samples import align
@@ -292,22 +302,11 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
 
     def _declared(self, data: Any) -> dict[str, View]:
         """The views, checked with all other parameters; the constructor only stores."""
-        for option in ("n_factors", "n_init", "max_iter"):
-            value = getattr(self, option)
-            if not is_whole(value, 1) and not (option == "n_factors" and value is None):
-                raise DeclarationError(
-                    f"Expected {option} to be a whole number of at least 1 but got {shown(value)}."
-                )
-        if self.tol is not None and not (is_number(self.tol) and self.tol >= 0):
-            raise DeclarationError(
-                f"Expected tol to be a number of at least 0, or None, but got {shown(self.tol)}."
-            )
-        every = self.checkpoint_every
-        if not (is_number(every) and every >= 0):
-            raise DeclarationError(
-                f"Expected checkpoint_every to be a number of seconds, at least 0, "
-                f"but got {shown(every)}."
-            )
+        check_number("n_factors", self.n_factors, [None], whole=True, least=1)
+        check_number("n_init", self.n_init, whole=True, least=1)
+        check_number("max_iter", self.max_iter, whole=True, least=1)
+        check_number("tol", self.tol, [None], least=0)
+        check_number("checkpoint_every", self.checkpoint_every, least=0)
         named = isinstance(self.checkpoint, str | PathLike)
         if self.checkpoint is not None and not named:
             raise DeclarationError(
@@ -826,10 +825,8 @@ def _explaining(
             return function(*layer, **options)
         except NotImplementedError:
             through = "" if fitted.likelihood is not None else " that is explained through a kernel"
-            has = fitted.layer.offers()
-            cure = f"; use {' or '.join(has)}" if has else ""
             raise DataError(
-                f"View {view!r}: a {fitted.declared} view{through} has no {what}{cure}."
+                f"a {fitted.declared} view{through} has no {what}", view, use=fitted.layer.offers()
             ) from None
 
     return explained
@@ -898,7 +895,5 @@ def _generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(0 if random_state is None else random_state)
     except (TypeError, ValueError):
-        raise DeclarationError(
-            f"Expected random_state to be a seed, a numpy Generator or None "
-            f"but got {shown(random_state)}."
-        ) from None
+        what = "expected random_state to be a seed, a numpy Generator or None"
+        raise DeclarationError(what, got=random_state, option="random_state") from None

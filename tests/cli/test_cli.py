@@ -26,8 +26,9 @@ from typer.testing import CliRunner  # noqa: E402
 import kofa  # noqa: E402
 from commands import MAIN, STUDY, error, program, run, tables  # noqa: E402
 from kofa.cli.app import app  # noqa: E402
+from kofa.cli.given import parse_view  # noqa: E402
 from kofa.cli.guess import guess_column  # noqa: E402
-from kofa.cli.study import parse_view, read_study  # noqa: E402
+from kofa.cli.study import read_study  # noqa: E402
 from kofa.errors import FileError  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -262,7 +263,7 @@ def test_old_names_of_options_of_landmarks_in_a_study():
     text += 'landmarks_by = "cholesky"\nshare = 1\nmax_landmarks = 9\n'
     Path("study.toml").write_text(text, encoding="utf-8")
     new = r"landmarks = \{n = 50, by = \"cholesky\", keep = \[1.0, 9\]\}"
-    with pytest.warns(UserWarning, match=rf"'x': landmarks_by, share, max_landmarks .*{new}"):
+    with pytest.warns(UserWarning, match=rf"'x': landmarks_by, max_landmarks, share .*{new}"):
         plan = read_study(Path("study.toml"))
     assert plan.views["x"].landmarks == kofa.Landmarks(50, by="cholesky", keep=(1.0, 9))
 
@@ -275,7 +276,7 @@ def test_old_names_of_options_of_landmarks_in_a_study():
         ('landmarks = {by = "far"}', "line 4: .*'x': expected landmarks by .*'far'"),
         ("landmarks = {keep = 0.1}", "line 4: .*'x': keep of its landmarks is a cap"),
         ("share = 1979-05-27", "line 4: .*'x'.*share.*1979"),
-        ("max_landmarks = 0", ".*'x'.*keep a number of at least 2"),
+        ("max_landmarks = 0", "line 4: .*'x'.*keep a number of at least 2"),
     ],
 )
 def test_bad_landmarks_of_a_study(said, message):
@@ -302,7 +303,7 @@ def test_bad_landmarks_of_a_study(said, message):
         (
             "categorical",
             "categoricl",
-            "line 14: view 'stage': unknown kind 'categoricl'; did you m",
+            "line 14: View 'stage': unknown kind 'categoricl'; did you m",
         ),
         (
             "width",
@@ -310,16 +311,24 @@ def test_bad_landmarks_of_a_study(said, message):
             "line 10: View 'protein': the kernel 'rbf' has no option 'widht'; did y",
         ),
         ('"rbf"', '"rbff"', "line 10: View 'protein': unknown kernel 'rbff'; did you mean 'rbf'?"),
-        ("3.0", '"wide"', "line 10: View 'protein': expected a positive width, 'auto' or 'median'"),
+        (
+            "3.0",
+            '"wide"',
+            "line 10: View 'protein': expected width to be positive, 'auto' or 'median'",
+        ),
         ('["stage"]\nr', '["stge"]\nr', "line 2: unknown view 'stge' in outputs; did you mean 'st"),
-        ("random_state = 3", "max_iter = 0", "line 3: Expected max_iter to be a whole number"),
-        ('file = "rna.csv"', "sep = 3", "line 5: view 'rna': expected file = "),
-        ('"rna.csv"', '"rna.csv"\nsep = "--"', "line 7: Expected sep to be one character but got"),
-        ("[views.rna]", '[read]\nsep = "--"\n\n[views.rna]', "line 6: Expected sep to be one char"),
-        ('"rna.csv"', '""', "line 6: view 'rna': expected file = "),
-        ('"rna.csv"', '"rna.csv"\nindex = 1.5', "line 7: Expected index to be a name, a position"),
-        ('"rna.csv"', '"rna.csv"\nencoding = "u"', "line 7: Unknown encoding 'u'; try 'utf-8'"),
-        ("categorical", 'categorical"\nkernel = "rbf', "line 15: view 'stage': a view of kind cat"),
+        ("random_state = 3", 'tol = "small"', "line 3: expected tol to be a number of at least 0"),
+        ("random_state = 3", "random_state = -1", "line 3: expected random_state to be a seed"),
+        ('"rna.csv"', '"rna.csv"\nlandmarks = 0', "line 7: View 'rna': expected landmarks"),
+        ('"rna.csv"', '"rna.csv"\nscale = "yes"', "line 7: View 'rna': expected scale"),
+        ("random_state = 3", "max_iter = 0", "line 3: expected max_iter to be a whole number"),
+        ('file = "rna.csv"', "sep = 3", "line 5: View 'rna': expected file = "),
+        ('"rna.csv"', '"rna.csv"\nsep = "--"', "line 7: expected sep to be one character but got"),
+        ("[views.rna]", '[read]\nsep = "--"\n\n[views.rna]', "line 6: expected sep to be one char"),
+        ('"rna.csv"', '""', "line 6: View 'rna': expected file = "),
+        ('"rna.csv"', '"rna.csv"\nindex = 1.5', "line 7: expected index to be a name, a position"),
+        ('"rna.csv"', '"rna.csv"\nencoding = "u"', "line 7: unknown encoding 'u'; try 'utf-8'"),
+        ("categorical", 'categorical"\nkernel = "rbf', "line 15: View 'stage': a view of kind cat"),
         ("[views.rna]", "[views.rna", "line 5: not valid TOML: "),
         ('"rna.csv"', '"rna.cs', "line 6: not valid TOML: "),
     ],
@@ -372,7 +381,7 @@ def test_files_that_cannot_be_read_say_where(folder):
     )
     assert message.endswith("declare the view as kind real")
     (folder / "x.csv").write_text("id,a\nA0,1\nA1,2\n", encoding="utf-8")
-    assert "x.csv: View 'x' shares no sample with the other views" in error(fit)
+    assert "x.csv: View 'x': it shares no sample with the other views" in error(fit)
     (folder / "x.csv").write_text("gene,000,001\ng,1,2\nh,3,5\n", encoding="utf-8")
     assert error(fit).startswith("x.csv: the columns, not the rows, are the samples of the other")
     assert error("fit --view x=rnaa.csv -o m.kofa").endswith("did you mean 'rna.csv'?")
@@ -407,7 +416,7 @@ def test_nothing_but_models_and_checkpoints_is_replaced(folder, model):
 
 @pytest.mark.usefixtures("model")
 def test_places_that_cannot_be_written_are_found_before_the_work(monkeypatch):
-    monkeypatch.setattr("kofa.cli.study.read_file", pytest.fail)
+    monkeypatch.setattr("kofa.cli.plan.read_file", pytest.fail)
     assert "there is no folder 'no'; make it first" in error("fit study.toml -o no/m.kofa")
     assert "not a kofa model; choose another name" in error("fit study.toml -o study.toml")
     assert "there is no folder 'no'" in error("transform model.kofa -v rna=rna.csv -o no/f.csv")
@@ -441,7 +450,7 @@ def test_no_folder_is_made_for_tables_that_cannot_be_filled(model):
             "--kernel rna: View 'rna': expected a kernel",
         ),
         ("transform model.kofa -v rna=rna.csv -v rna=x.csv", "the view 'rna' is given twice"),
-        ("transform model.kofa", "Expected tables: give --view NAME=FILE"),
+        ("transform model.kofa", "Expected tables; give --view NAME=FILE"),
         ("transform model.kofa -v ran=rna.csv", "has no view 'ran'; did you mean 'rna'?"),
         ("transform model.kofa -v rna=rna.csv:count", "the view is real in the model"),
         ("transform model.kofa -v rna=rna.csv:gg1", "no column 'gg1' in the model; did you mean"),
@@ -521,6 +530,15 @@ def test_help_has_examples(command):
     assert command in ("info", "init") or re.search(r"kofa \w+ \w", shown)
 
 
+def test_help_waits_for_no_library_of_numbers():
+    """Only typer and rich are loaded for a page of help."""
+    ask = "import sys; sys.argv = ['kofa', 'fit', '--help']\nfrom kofa.cli import main\n"
+    show = "heavy = {'numpy', 'pandas', 'sklearn', 'scipy'} & set(sys.modules)\nprint(heavy)"
+    code = f"{ask}try:\n    main()\nexcept SystemExit:\n    pass\n{show}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
 def test_version():
     assert run("--version").stdout == f"kofa {kofa.__version__}\n"
 
@@ -577,7 +595,7 @@ def test_stopping_before_anything_is_written(folder, monkeypatch):
     stderr = run("fit study.toml -o model.kofa", 130).stderr
     assert "stopped before the first iteration; nothing was written" in stderr
     assert not (folder / "model.kofa").exists()
-    monkeypatch.setattr("kofa.cli.steps.fit", stopped)
+    monkeypatch.setattr("kofa.cli.steps.fit.fit", stopped)
     assert "stopped; nothing was written" in run("fit study.toml -o model.kofa", 130).stderr
 
 
@@ -657,7 +675,7 @@ def test_init_declares_what_fit_takes_from_a_folder_of_odd_files():
     Path("strangers.csv").write_text("id,a\nA,1.5\nB,2.5\n", encoding="utf-8")
     shown = run("init --force").stdout
     assert "left out comment.csv: expected the names of columns" in shown
-    assert "left out no_id.csv: line 82, column 'id': expected a sample id" in shown
+    assert "left out no_id.csv, line 82, column 'id': expected a sample id" in shown
     assert "left out column 'a' of thousands.csv" in shown
     assert "strangers is not used: strangers.csv shares no sample with the others" in shown
     plan = read_study(Path("study.toml"))

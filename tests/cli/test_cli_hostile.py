@@ -113,7 +113,7 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
     Path("filled", "rna.csv").write_text("mine", encoding="utf-8")
     monkeypatch.setattr(pd.DataFrame, "to_csv", full_disk)
     command = f"impute {model} -v rna=rna.csv -v protein=protein.csv -o"
-    assert "protein.csv cannot be written: No space left" in error(f"{command} filled")
+    assert "protein.csv: it cannot be written: No space left" in error(f"{command} filled")
     assert names("filled") == ["rna.csv"]
     assert Path("filled", "rna.csv").read_text(encoding="utf-8") == "mine"
     error(f"{command} new")
@@ -133,8 +133,8 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
         ("--encoding undefined", 2, "Unknown encoding 'undefined'"),
         ("--encoding hex", 2, "Unknown encoding 'hex'"),
         ("--encoding ''", 2, "Unknown encoding ''"),
-        ("--sep 1", 2, "Expected sep to be a mark that cells do not have, got '1'"),
-        ("--decimal e", 2, "Expected decimal to be a mark that cells do not have, got 'e'"),
+        ("--sep 1", 2, "Expected sep to be a mark that cells do not have but got '1'"),
+        ("--decimal e", 2, "Expected decimal to be a mark that cells do not have but got 'e'"),
         ("-o ''", 2, "Invalid value for '--to' / '-o': expected a name but got nothing"),
         ("--study ''", 2, "Invalid value for '--study': expected a name but got nothing"),
         ("-o loop.csv", 1, "loop.csv: this link leads in a circle"),
@@ -196,7 +196,7 @@ def test_a_fault_of_kofa_is_told_as_one_and_debug_shows_it(monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("kofa.cli.steps.info", broken)
+    monkeypatch.setattr("kofa.cli.steps.describe.info", broken)
     result = CliRunner().invoke(app, ["info", "rna.csv"])
     assert result.exit_code == 1
     message = "error: kofa cannot go on (ZeroDivisionError: by zero); this is a fault of kofa"
@@ -220,7 +220,7 @@ def test_kinds_by_the_names_of_distributions_have_a_hint():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"categorical"', '["real"]', "line 14: view 'stage': unknown kind ['real']"),
+        ('"categorical"', '["real"]', "line 14: View 'stage': unknown kind ['real']"),
         ('name = "rbf"', 'name = ["rbf"]', "line 10: View 'protein': unknown kernel ['rbf']"),
         ('name = "rbf"', "name = {a = 1}", "line 10: View 'protein': unknown kernel {'a': 1}"),
         ('{name = "rbf", width = 3.0}', '{name = "mixture"}', "line 10: View 'protein'"),
@@ -242,10 +242,10 @@ def test_kinds_by_the_names_of_distributions_have_a_hint():
         ("width = 3.0", "groups = 3", "line 10: View 'protein'"),
         ("width = 3.0", "groups = [[1], [2], [3], [4]]", "line 10: View 'protein'"),
         ("width = 3.0", 'relevance = ["a", "b"]', "line 10: View 'protein'"),
-        ('"rna.csv"', '"a\\u0000b"', "line 6: view 'rna': a null in the name 'a\\x00b'"),
+        ('"rna.csv"', '"a\\u0000b"', "line 6: View 'rna': a null in the name 'a\\x00b'"),
         ("random_state = 3", f"random_state = {'9' * 5000}", ": not valid TOML: "),
         ("random_state = 3", f"n_init = {'[' * 20000}", ": too many brackets within brackets"),
-        ("3.0}", "3.0}\nencoding = 'undefined'", "line 11: Unknown encoding 'undefined'"),
+        ("3.0}", "3.0}\nencoding = 'undefined'", "line 11: unknown encoding 'undefined'"),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -38,7 +38,8 @@ def error_of(path, reading=None):
         read_file(path, reading)
     message = str(caught.value)
     assert message.startswith(str(path))
-    return message.removeprefix(str(path))
+    assert message.endswith((".", "?"))
+    return message.removeprefix(str(path)).removesuffix(".")
 
 
 # ---------------------------------------------------------------- text
@@ -226,7 +227,7 @@ def test_lines_of_spaces_are_no_rows(made):
         ("# by X\nid,a\ns1,1\n", ": expected the names of columns first but got '# by X'; remove"),
         ("# by X\n# today\nid,a\ns1,1\n", ": expected the names of columns first but got '# by"),
         ("sep=;\nid;a;b\ns1;1;2\n", ": expected the names of columns first but got 'sep='; rem"),
-        ('id,a\ns1,"1\ns2,2\n', ", line 2: a quotation mark opens and none closes it; remove it"),
+        ('id,a\ns1,"1\ns2,2\n', ", line 2: a quotation mark is opened and never closed; remove it"),
     ],
 )
 def test_text_that_is_no_table(made, text, message):
@@ -258,7 +259,10 @@ def test_unknown_columns_and_index(made):
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("id,a,b\ns1,1\0005,2\n", ", line 2, column 'a': there is a null byte in '1\\x005'; mend"),
+        (
+            "id,a,b\ns1,1\0005,2\n",
+            ", line 2, column 'a': there is a null byte in '1\\x005'; correct",
+        ),
         ("id,a\ns1,1\ns\0002,2\n", ", line 3, column 'id': there is a null byte in 's\\x002'"),
         ("id,a\0b\ns1,1\n", ", line 1, column 2: there is a null byte in 'a\\x00b'"),
         ('id,a\ns1,"1\n\0"\n', ", line 2, column 'a': there is a null byte in '1\\n\\x00'"),
@@ -515,7 +519,7 @@ def test_errors_of_writing_name_the_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device", "hidden")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    with pytest.raises(FileError, match=r"out\.csv cannot be written: No space left"):
+    with pytest.raises(FileError, match=r"out\.csv: it cannot be written: No space left"):
         write_file(FRAME, tmp_path / "out.csv")
     assert not list(tmp_path.iterdir())
 

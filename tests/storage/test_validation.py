@@ -100,7 +100,7 @@ VIEWS = [
     ("x", {"encoder.kernel": kofa.RBF(1.0, relevance=(1.0,))}, "relevance"),
     ("x", {"encoder.kernel": kofa.RBF(-1.0)}, "positive width"),
     ("x", {"encoder.kernel": kofa.RBF(math.inf)}, "positive width"),
-    ("x", {"encoder.kernel": kofa.Polynomial(0)}, "whole degree"),
+    ("x", {"encoder.kernel": kofa.Polynomial(0)}, "degree to be a whole number of at least 1"),
     ("x", {"encoder.kernel.weights": "learn"}, "not resolved"),
     ("x", {"encoder.kernel.weights": (1.0,)}, "weights"),
     ("x", {"encoder.column_mean": shorter}, "shape"),
@@ -117,7 +117,7 @@ VIEWS += [
     for kernel, message in [
         (kofa.Diffusion(time=1.0), "not resolved"),
         (kofa.Diffusion().of(np.eye(3)), "not resolved"),
-        (kofa.Diffusion(time=-1.0).of(np.eye(3)), "positive time"),
+        (kofa.Diffusion(time=-1.0).of(np.eye(3)), "time to be a positive number"),
         (kofa.Diffusion(0, time=1.0).of(np.eye(3)), "neighbours"),
         (kofa.Diffusion(time=1.0).of(np.eye(2)), "shape"),
     ]

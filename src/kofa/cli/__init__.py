@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from kofa.errors import KofaError
 
-class UsageError(Exception):
+
+class UsageError(KofaError):
     """An option of the command line that cannot be understood."""
 
 
 class Stopped(KeyboardInterrupt):
-    """The user stopped a command; the message says what is there, or how to go on."""
+    """The user stopped a command; the message says what is written, or how to continue."""
 
 
 def main() -> None:

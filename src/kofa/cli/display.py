@@ -17,8 +17,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from kofa.cli import Stopped
-from kofa.errors import FileError
-from kofa.files import visible
+from kofa.errors import FileError, visible
 
 _LONG = ("kernel", "file")  # columns of tables that may take several lines
 _WIDE = 40  # characters of a cell in one line
@@ -45,7 +44,7 @@ def take_any_text() -> None:
 
 
 class Screen:
-    """Where a command shows things, as loudly as the user wants."""
+    """Shows results, progress, notes and errors; with `quiet` only errors."""
 
     def __init__(self, quiet: bool = False, progress: bool = False) -> None:
         plain: dict[str, Any] = {"highlight": False, "emoji": False}  # :a: is not a picture here
@@ -61,7 +60,7 @@ class Screen:
 
     def note(self, text: str) -> None:
         if not self.quiet:
-            self._tell(escape(visible(text, lines=True)))
+            self._print(escape(visible(text, lines=True)))
 
     def show(self, *things: Any) -> None:
         """Print results, text or tables."""
@@ -72,7 +71,7 @@ class Screen:
             self.out.print(shown, soft_wrap=True)
 
     def report(self, *things: Any) -> None:
-        """Print what was written to files, which is there even if nobody can be told."""
+        """Print what was written to files; if stdout fails, the command does not."""
         try:
             self.show(*things)
         except (BrokenPipeError, SystemExit):  # rich ends the program when a pipe breaks
@@ -89,10 +88,10 @@ class Screen:
         line = visible(" ".join(text.split("\n"))).rstrip(".")
         if len(line) > _LONGEST:
             line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
-        self._tell(f"[{style}]{word}:[/] {escape(line)}")
+        self._print(f"[{style}]{word}:[/] {escape(line)}")
 
-    def _tell(self, text: str) -> None:
-        with suppress(OSError):  # with nobody to hear an error, its exit code still counts
+    def _print(self, text: str) -> None:
+        with suppress(OSError):  # where stderr fails, the exit code still counts
             self.err.print(text, soft_wrap=True)
 
     @contextmanager
@@ -148,7 +147,7 @@ class Watch:
 
 
 def _give_up_stdout() -> None:
-    """What is still to be written goes nowhere, or Python would fail once more at its end."""
+    """Discard what is still to be written, or Python would fail again at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -1,9 +1,8 @@
-"""A first study.toml from the tables in a folder; what is guessed is there to be changed."""
+"""Guesses of the views in the tables of a folder, for a first study.toml."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from kofa.errors import FileError, KofaError
-from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file, visible
+from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file
 from kofa.files.containers import array_names, check_hdf5
 from kofa.files.text import read_layout
 
-_ROWS = 2000  # of a text file that are looked at
-_FEW_COLUMNS = 20  # in a table of more, columns of like kinds stay together
+_ROWS = 2000  # rows of a text file that are read
+_FEW_COLUMNS = 20  # in a table of more, all columns of numbers are one view
 _MOST_CLASSES = 30
 _MOST_REMARKS = 3  # on columns of one file
-_MOSTLY = 0.9  # of sample ids occur once, or they are none
+_MOSTLY = 0.9  # share of different values above which a first column holds sample ids
 _SMALL = 10  # counts come close to zero
 _UNUSUAL_MARKS = ("?", ".", "-", "*", "missing", "unknown", "-99", "-999", "-9999")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -93,9 +92,11 @@ def _tables(folder: Path) -> tuple[list[Cells], list[str]]:
             try:
                 with damage_in_words(path):
                     tables += [_writable(_cells(path, part)) for part in _parts(path)]
-            except (KofaError, OSError, ImportError) as error:
-                what = str(error).removeprefix(str(path)).lstrip(":, ")
-                remarks.append(f"left out {path.name}: {what}")
+            except KofaError as error:
+                error.source = path.name
+                remarks.append(f"left out {error}")
+            except (OSError, ImportError) as error:
+                remarks.append(f"left out {path.name}: {error}")
     return tables, remarks
 
 
@@ -103,7 +104,7 @@ def _writable(table: Cells) -> Cells:
     """The table, if all its names can be written to a file of TOML, which is in UTF-8."""
     for name in (table.path.name, *map(str, table.options.values()), *table.columns, *table.ids):
         if re.search("[\ud800-\udfff]", name):
-            raise FileError(f"{table.path}: the name {name!r} is not UTF-8; rename it")
+            raise FileError(f"the name {name!r} is not UTF-8", table.path, cure="rename it")
     return table
 
 
@@ -123,7 +124,7 @@ def _may_turn(table: Cells) -> bool:
 
 
 def _alone(tables: Sequence[Cells]) -> set[Path]:
-    """The files that share no sample with the others; none if that is so of all."""
+    """The files that share no sample with the others; empty if this holds for all files."""
     paths = {table.path for table in tables}
     ids = {path: _ids_of(one for one in tables if one.path == path) for path in paths}
     others = {path: set().union(*(ids[one] for one in paths - {path})) for path in paths}
@@ -157,7 +158,7 @@ def _parts(path: Path) -> list[dict[str, str]]:
 
 
 def _guess_table(table: Cells, alone: bool) -> tuple[list[Guess], list[str]]:
-    """The views of one table, and remarks on columns that are in none."""
+    """The views of one table, and remarks on columns that are left out."""
     columns = [guess_column(name, cells) for name, cells in table.columns.items()]
     marks = sorted({mark for column in columns for mark in column.missing})
     options = {**table.options, **({"missing": marks} if marks else {})}
@@ -204,7 +205,7 @@ def _text_cells(path: Path) -> Cells:
     records = ([cell.strip() for cell in fields] for _, fields in layout.rows())
     rows = list(itertools.islice(records, _ROWS))
     if not rows or any(len(fields) != len(layout.names) for fields in rows):
-        read_file(path)  # says which line
+        read_file(path)  # raises the error with the line
     options: dict[str, Any] = {}
     if _has_decimal_commas(rows[:50], layout.sep):
         options["decimal"] = ","
@@ -215,7 +216,7 @@ def _text_cells(path: Path) -> Cells:
         ids = list(map(str, range(len(first))))
         return Cells(path, options | {"index": False}, ids, columns)
     if len(set(first)) < len(first) or "" in first:
-        read_file(path, Reading(values="words"))  # says in which line the id is missing or repeated
+        read_file(path, Reading(values="words"))  # raises the error with the line
     del columns[layout.names[0]]
     return Cells(path, options, first, columns)
 
@@ -228,7 +229,7 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]], sep: str) -> bool:
 
 
 def _are_values(cells: Sequence[str]) -> bool:
-    """Whether a first column holds decimals, or repeats itself too often for a slip in ids."""
+    """Whether a first column holds decimals, or repeats too many values to be sample ids."""
     decimals = all(re.fullmatch(r"-?\d*\.\d+", cell) for cell in cells)
     given = [cell for cell in cells if cell]
     return decimals or len(set(given)) < _MOSTLY * len(given)
@@ -344,61 +345,3 @@ def _with_unique_names(guesses: Sequence[Guess]) -> list[Guess]:
         taken.add(name)
         named.append(replace(guess, name=name))
     return named
-
-
-# ---------------------------------------------------------------- as text
-
-
-def as_toml(guesses: Sequence[Guess], remarks: Sequence[str]) -> str:
-    """A commented study.toml."""
-    used = [guess for guess in guesses if not guess.alone] or guesses
-    labels = [guess.name for guess in used if guess.kind in ("categorical", "binary")]
-    example = (labels or [guess.name for guess in used])[-1]
-    parts = [_HEAD.format(outputs=_value(example))]
-    parts += [_declaration(guess) for guess in guesses]
-    if remarks:
-        parts.append("\n".join(f"# {visible(remark)}" for remark in remarks) + "\n")
-    return "\n".join(parts)
-
-
-_HEAD = """\
-# A study for kofa: kofa fit study.toml -o model.kofa
-# The kinds were guessed: check them. Remove the views that you do not want.
-#
-# kind:   real, positive (explained by its logarithm), binary (0/1), count, categorical (one column)
-# kernel: "rbf", "linear", "laplacian", "polynomial", "diffusion", "bank", or
-#         {{name = "rbf", width = 2.0}}; leave it out to explain the columns themselves
-# index:  the column of sample ids, by default the first; false if there is none
-
-[model]
-# outputs = [{outputs}]      # views to be predicted from the others
-# n_factors = 25             # the most factors; those that tell nothing are removed
-# n_init = 1                 # starts; the best is kept
-# max_iter = 1000
-# random_state = 0
-"""
-
-
-def _declaration(guess: Guess) -> str:
-    bare = re.fullmatch(r"[A-Za-z0-9_-]+", guess.name)
-    name = guess.name if bare else _value(guess.name)
-    lines = [f"[views.{name}]", f"file = {_value(guess.file)}", f"kind = {_value(guess.kind)}"]
-    lines += [f"{key} = {_value(value)}" for key, value in guess.options.items()]
-    if guess.kind != "categorical":
-        lines.append('# kernel = "rbf"')
-    return "".join(f"{'# ' if guess.alone else ''}{line}\n" for line in lines)
-
-
-def _value(value: Any) -> str:
-    """A value as TOML writes it: as JSON does, but for characters that cannot be seen.
-
-    >>> print(_value(["a\\x7f", 'b"']))
-    ["a\\u007f", "b\\""]
-    """
-    text = json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

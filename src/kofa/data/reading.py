@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import shown
-from kofa.data.tables import Table, column_label
+from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.linalg import Array
 
@@ -23,7 +22,7 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
     With `labels` the single column may hold anything; its values become numbers of `classes`.
     """
     if hasattr(data, "toarray"):
-        raise DataError(f"View {name!r}: sparse matrices are not supported; pass .toarray().")
+        raise DataError("sparse matrices are not supported", name, cure="pass .toarray()")
     if _is_polars(data):
         table, columns = _open_polars(name, data, labels)
     elif hasattr(data, "iloc"):
@@ -41,14 +40,12 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
 def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     raw = _as_array(name, data, labels)
     if raw.ndim == 0:
-        raise DataError(
-            f"View {name!r}: expected a table such as an array, a list of rows or a DataFrame "
-            f"but got {shown(data)}."
-        )
+        what = "expected a table such as an array, a list of rows or a DataFrame"
+        raise DataError(what, name, got=data)
     if raw.ndim == 1:
         raw = raw[:, None]
     if raw.ndim != 2:
-        raise DataError(f"View {name!r}: expected a table (2-D) but got {raw.ndim}-D data.")
+        raise DataError(f"expected a table (2-D) but got {raw.ndim}-D data", name)
     table = Table(name, np.empty((len(raw), 0)), dtypes=(_dtype(raw.ravel()),))
     if _is_numeric(raw.dtype) and not labels:
         return replace(table, values=raw.astype(float, order="C")), []
@@ -84,9 +81,7 @@ def _open_polars(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     import polars as pl
 
     if isinstance(data, pl.LazyFrame):
-        raise DataError(
-            f"View {name!r}: expected a DataFrame but got a LazyFrame; pass .collect()."
-        )
+        raise DataError("expected a DataFrame but got a LazyFrame", name, cure="pass .collect()")
     frame = data.to_frame() if isinstance(data, pl.Series) else data
     series = frame.get_columns()
     columns = [_objects(s.to_list()) if labels else _polars_numbers(s) for s in series]
@@ -125,16 +120,14 @@ def _dtype(column: Any) -> Any:
 def _label_table(table: Table, columns: Sequence[Any]) -> Table:
     """One column of labels as codes and classes, sorted where they can be."""
     if len(columns) != 1:
-        raise DataError(
-            f"View {table.name!r}: expected one column of labels but got {len(columns)}; declare "
-            f"0/1 columns as kofa.Binary(), or each column as a view of its own."
-        )
+        what, cure = "expected one column of labels", "make each column a view of its own"
+        raise DataError(what, table.name, got=len(columns), cure=cure, kinds=["Binary"])
     dates = columns[0].dtype.kind in "mM"  # of which tolist may make numbers
     labels = list(columns[0]) if dates else columns[0].tolist()
     try:
         seen = {label: None for label in labels if not _is_missing(label)}  # keeps the order
     except TypeError:
-        raise DataError(f"View {table.name!r}: expected labels such as words or numbers.") from None
+        raise DataError("expected labels such as words or numbers", table.name) from None
     declared = _declared_classes(columns[0].dtype if table.schema is None else table.schema[0])
     known = _sorted_if_possible(list(seen)) if declared is None else declared
     classes = [label for label in known if label in seen]
@@ -185,7 +178,7 @@ def _as_array(name: str, data: Any, labels: bool) -> Any:
         # A list of labels and None, or of words and numbers, must not become words.
         return np.asarray(data, dtype=object) if _is_list(data) and labels else np.asarray(data)
     except ValueError:
-        raise DataError(f"View {name!r}: expected a table but its rows differ in length.") from None
+        raise DataError("expected a table but its rows differ in length", name) from None
 
 
 def _is_list(data: Any) -> bool:
@@ -196,33 +189,32 @@ def _check_named(name: str, index: Any) -> None:
     """A sample without a name would be matched with another without one."""
     nameless = np.asarray(index.to_frame().isna().any(axis=1))
     if nameless.any():
-        raise DataError(
-            f"View {name!r}: expected a name for every sample but number "
-            f"{int(np.argmax(nameless))} (from 0) has none; name it, or drop it."
-        )
+        which = int(np.argmax(nameless))
+        what = f"expected a name for every sample but number {which} (from 0) has none"
+        raise DataError(what, name, cure="name it, or drop it")
 
 
 def _check_unique(name: str, what: str, index: Any) -> None:
     if not index.is_unique:
         twice = index[index.duplicated()][0]
         raise DataError(
-            f"View {name!r}: expected unique {what} names but {twice!r} occurs more than once; "
-            f"rename or drop the duplicates."
+            f"expected unique {what} names but {twice!r} occurs more than once",
+            name,
+            cure="rename or drop the duplicates",
         )
 
 
 def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None) -> Array:
     """Columns of any dtype side by side as floats, missing as NaN."""
     if not columns:
-        raise DataError(f"View {name!r}: expected at least one column but got none.")
+        raise DataError("expected at least one column but got none", name)
     read = []
     for j, column in enumerate(columns):
         bad = _first_other_than_numbers(column)
         if bad is not None:
-            raise DataError(
-                f"View {name!r}, {column_label(names, j)}: expected real numbers "
-                f"but got {shown(bad)}; {_cure(column, bad, names and names[j])}."
-            )
+            cures = _cures(column, bad, names and names[j])
+            place = j if names is None else names[j]
+            raise DataError("expected real numbers", name, place, got=bad, **cures)
         if _is_numeric(column.dtype):
             read.append(np.asarray(column, dtype=float))
         elif hasattr(column, "to_numpy") and column.dtype != object:
@@ -241,16 +233,17 @@ def _first_other_than_numbers(column: Any) -> Any:
     return bad.item() if isinstance(bad, np.generic) else bad
 
 
-def _cure(column: Any, bad: Any, name: Hashable) -> str:
-    """What to do about a column with something in it that is no number."""
+def _cures(column: Any, bad: Any, name: Hashable) -> dict[str, Any]:
+    """What to do about a column that holds something else than numbers."""
     if isinstance(bad, numbers.Real | Decimal):
-        return "replace it, or mark it as missing with NaN"
+        return {"cure": "replace it, or mark it as missing with NaN"}
     values = [v for v in column if not _is_missing(v)]
     words = len(values) > 2 and all(isinstance(v, str) for v in values)
     if words and len(set(values)) == len(values):  # as after reset_index, or of a file
         index = f".set_index({name!r})" if name is not None else "the index of a DataFrame"
-        return f"all its values differ, as names of samples do: make it the index by {index}"
-    return "encode or drop the column, or declare labels as kofa.Categorical()"
+        cure = f"all its values differ, as names of samples do: make it the index by {index}"
+        return {"cure": cure}
+    return {"cure": "encode or drop the column", "kinds": ["Categorical"]}
 
 
 def _is_missing(value: Any) -> bool:
@@ -263,7 +256,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a real number that a float can be made of, if need be an infinite one."""
+    """Whether a value is a real number that a float can hold, infinite ones included."""
     if not isinstance(value, numbers.Real | Decimal | np.bool_):
         return False
     try:
@@ -277,8 +270,10 @@ def _check_finite(table: Table) -> None:
     infinite = np.isinf(table.values).any(axis=0)
     if infinite.any():
         raise DataError(
-            f"View {table.name!r}, {table.label(int(np.argmax(infinite)))}: expected finite "
-            f"numbers but got infinity; replace it, or mark it as missing with NaN."
+            "expected finite numbers but got infinity",
+            table.name,
+            table.column(int(np.argmax(infinite))),
+            cure="replace it, or mark it as missing with NaN",
         )
 
 
@@ -286,13 +281,11 @@ def check_observed(table: Table, each_column: bool = True) -> None:
     """Raise unless the view, and each of its columns, has an observed value."""
     observed = ~np.isnan(table.values)
     if not observed.any():
-        raise DataError(f"View {table.name!r} has no observed value; leave the view out.")
+        raise DataError("there is no observed value", table.name, cure="leave the view out")
     empty = ~observed.any(axis=0)
     if each_column and empty.any():
-        raise DataError(
-            f"View {table.name!r}, {table.label(int(np.argmax(empty)))}: all values are missing; "
-            f"drop the column."
-        )
+        column = table.column(int(np.argmax(empty)))
+        raise DataError("all values are missing", table.name, column, cure="drop the column")
 
 
 def read_data(
@@ -300,17 +293,15 @@ def read_data(
 ) -> dict[str, Table]:
     """Check the mapping itself, then read each of its tables; `labels` are views of labels."""
     if not isinstance(data, Mapping):
-        raise DataError(
-            f"Expected a dict of view name → table but got {type(data).__name__}; "
-            f"wrap a single table as {{'{next(iter(views), 'x')}': table}}."
-        )
+        what = f"expected a dict of view name → table but got {type(data).__name__}"
+        name = next(iter(views), "x")
+        raise DataError(what, cure=f"wrap a single table as {{'{name}': table}}")
     if all(table is None for table in data.values()):
         raise DataError("Expected at least one view but got an empty dict.")
     unknown = [name for name in data if name not in views]
     if unknown:
-        raise DataError(
-            f"Unknown view {unknown[0]!r}; this model has {', '.join(map(repr, views))}."
-        )
+        cure = f"this model has {', '.join(map(repr, views))}"
+        raise DataError(f"unknown view {unknown[0]!r}", cure=cure)
     return {
         name: read_table(name, table, name in labels)
         for name, table in data.items()
@@ -319,10 +310,8 @@ def read_data(
 
 
 def check_given(data: Any) -> None:
-    """Raise for a view of a fit that is None: nobody can tell whether it was forgotten."""
+    """Raise for a view of a fit that is None: it may have been forgotten."""
     for name, table in data.items() if isinstance(data, Mapping) else ():
         if table is None:
-            raise DataError(
-                f"View {name!r}: expected a table but got None; pass its data, or leave the view "
-                f"out of the data and of the declared views."
-            )
+            cure = "pass its data, or leave the view out of the data and of the declared views"
+            raise DataError("expected a table", name, got=None, cure=cure)

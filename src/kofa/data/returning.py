@@ -42,11 +42,7 @@ def labelled(values: Array, samples: Samples, columns: Sequence[Hashable] | None
 
 def scored(values: Array, samples: Samples) -> Any:
     """A number for each sample: in a Series as they came in one, else the array itself."""
-    if samples.polars:
-        return _polars_series("score", values)
-    if samples.names is None:
-        return values
-    return import_pandas().Series(values, index=samples.names, name="score")
+    return _one_column(values, samples, "score")
 
 
 def decoded(values: Array, view: Any, samples: Samples) -> Any:
@@ -54,12 +50,17 @@ def decoded(values: Array, view: Any, samples: Samples) -> Any:
     if view.classes is None:
         return labelled(values, samples, view.outputs)
     labels = view.classes[values[:, 0].astype(np.intp)]
-    if samples.polars:
-        return _polars_series(_polars_names(view.inputs, 1)[0], labels)
-    if samples.names is None:
-        return labels
     name = None if view.inputs is None else view.inputs[0]
-    return _typed(_series(labels, samples.names, name), view.dtype)
+    column = _one_column(labels, samples, name)
+    plain = samples.polars or samples.names is None
+    return column if plain else _typed(column, view.dtype)
+
+
+def _one_column(values: Any, samples: Samples, name: Hashable) -> Any:
+    """A value for each sample, in a Series as the samples came in one."""
+    if samples.polars:
+        return _polars_series("column_0" if name is None else str(name), values)
+    return values if samples.names is None else _series(values, samples.names, name)
 
 
 def restored(values: Array, table: Table, samples: Samples) -> Any:
@@ -114,7 +115,7 @@ def _fits(values: Any, dtype: Any) -> Any:
 
 
 def _polars_names(columns: Sequence[Hashable] | None, n: int) -> list[str]:
-    """Names as polars wants them: words."""
+    """Names for polars, which takes only strings."""
     return [f"column_{j}" for j in range(n)] if columns is None else [str(c) for c in columns]
 
 

@@ -35,10 +35,11 @@ def _check_overlap(tables: Mapping[str, Table]) -> None:
         others = [t.samples for other, t in tables.items() if other != name]
         if len(table.samples) and not any(table.samples.isin(index).any() for index in others):
             example = next((index[0] for index in others if len(index)), None)
-            raise DataError(
-                f"View {name!r} shares no sample with the other views: its index has names such as "
-                f"{table.samples[0]!r}, theirs such as {example!r}{_transposed(name, tables)}."
+            what = (
+                f"it shares no sample with the other views: its index has names such as "
+                f"{table.samples[0]!r}, theirs such as {example!r}{_transposed(name, tables)}"
             )
+            raise DataError(what, name)
 
 
 def _transposed(name: str, tables: Mapping[str, Table]) -> str:

@@ -1,4 +1,4 @@
-"""A table as kofa sees it."""
+"""A table as the rest of kofa uses it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ class Table:
     # type where objects are all of it; for polars what NumPy would have
     schema: tuple[Any, ...] | None = None  # of the caller's columns where they are of polars
     classes: Any = None  # labels that the values 0, 1, … stand for, as an array
+
+    def column(self, place: int) -> Hashable:
+        """The name of a column, or its position."""
+        return place if self.columns is None else self.columns[place]
 
     def label(self, column: int) -> str:
         """How to call a column in a message."""

@@ -1,7 +1,8 @@
 """Tables in files: CSV, TSV, Parquet, npz, h5ad and h5mu in; CSV, TSV and Parquet out."""
 
-from kofa.checks import nearest
-from kofa.files.options import Reading, Values, listed, visible
+from kofa.checks import hint, listed, nearest
+from kofa.errors import visible
+from kofa.files.options import Reading, Values
 from kofa.files.reading import SUFFIXES, check_exists, damage_in_words, file_kind, read_file
 from kofa.files.writing import (
     check_folder,
@@ -26,6 +27,7 @@ __all__ = [
     "damage_in_words",
     "file_kind",
     "file_names",
+    "hint",
     "listed",
     "nearest",
     "new_folder",

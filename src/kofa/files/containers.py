@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from kofa.checks import nearest
+from kofa.checks import hint, listed
 from kofa.errors import FileError
-from kofa.files.options import Reading, index_name, listed, select
+from kofa.files.options import Reading, index_name, select, without_ids
+
+Names = list[str] | None
 
 
 def read_parquet(path: Path, reading: Reading) -> Any:
@@ -46,13 +48,11 @@ def _check_columns(path: Path, schema: Any, columns: Iterable[str]) -> None:
         places = schema.get_all_field_indices(name)
         if len(places) != 1:
             said = f"{len(places)} columns are" if places else "no column is"
-            raise FileError(f"{path}: {said} called {name!r}; expected one")
+            raise FileError(f"{said} called {name!r}", path, cure="expected one")
         kind = schema.field(places[0]).type
         if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
-            raise FileError(
-                f"{path}, column {name!r}: expected numbers or words but got values of type "
-                f"{kind}; drop the column"
-            )
+            what = f"expected numbers or words but got values of type {kind}"
+            raise FileError(what, path, column=name, cure="drop the column")
 
 
 def _parquet_index(path: Path, schema: Any, reading: Reading) -> str | None:
@@ -64,10 +64,7 @@ def _parquet_index(path: Path, schema: Any, reading: Reading) -> str | None:
             return named[0]
     index = index_name(path, schema.names, reading)
     if index is not None and str(schema.field(index).type) in ("float", "double", "halffloat"):
-        raise FileError(
-            f"{path}: there is no column of sample ids: {index!r} holds numbers with decimals; "
-            f"set index to the name of the column, or to false if there is none"
-        )
+        raise without_ids(path, f"{index!r} holds numbers with decimals")
     return index
 
 
@@ -78,30 +75,39 @@ def read_npz(path: Path, reading: Reading) -> Any:
     """
     import pandas as pd
 
-    try:
-        _check_sizes(path)
-        with np.load(path, allow_pickle=False) as arrays:
-            name = _array_name(path, list(arrays), reading)
-            values = arrays[name]
-            samples, columns = (_names_for(arrays, name, what) for what in ("samples", "columns"))
-    except FileError:
-        raise
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        if "allow_pickle" not in str(error):
-            raise FileError(f"{path}: not a readable npz file ({error})") from error
-        raise FileError(
-            f"{path}: an array holds Python objects, which are not read; save numbers or strings"
-        ) from None
+    name, values, samples, columns = _read_arrays(path, reading)
     values = values[:, None] if values.ndim == 1 else values
     _check_shape(path, name, values, samples, columns)
     if columns is None:
         columns = [name] if values.shape[1] == 1 else [f"{name}{j}" for j in range(values.shape[1])]
-    frame = pd.DataFrame(values, index=samples, columns=list(map(str, columns)))
+    frame = pd.DataFrame(values, index=samples, columns=columns)
     return frame if reading.transpose else frame[select(path, list(frame.columns), reading)]
 
 
-def _check_sizes(path: Path) -> None:
-    """Raise for arrays that declare more than there is: memory is taken before they are read."""
+def _read_arrays(path: Path, reading: Reading) -> tuple[str, Any, Names, Names]:
+    """Name and values of the array that is wanted, and the names of its rows and columns."""
+    try:
+        objects = _arrays_of_objects(path)
+        with np.load(path, allow_pickle=False) as arrays:
+            name = _array_name(path, list(arrays), reading)
+            names = [_names_for(arrays, name, what) for what in ("samples", "columns")]
+            if not objects.isdisjoint([name, *names]):
+                what = "an array holds Python objects, which are not read"
+                raise FileError(what, path, cure="save numbers or strings")
+            samples, columns = (_strings(arrays, key) for key in names)
+            return name, arrays[name], samples, columns
+    except FileError:
+        raise
+    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise FileError(f"not a readable npz file ({error})", path) from error
+
+
+def _arrays_of_objects(path: Path) -> set[str]:
+    """The arrays that hold Python objects, which are not read.
+
+    An error for arrays that declare more than there is: memory is taken before they are read.
+    """
+    found = set()
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
@@ -111,11 +117,13 @@ def _check_sizes(path: Path) -> None:
                     continue
                 shape, _, dtype = reader(file)
                 declared, there = math.prod(shape) * dtype.itemsize, member.file_size - file.tell()
-            if declared > there and not dtype.hasobject:
-                raise FileError(
-                    f"{path}: the array {member.filename.removesuffix('.npy')!r} declares "
-                    f"{declared:,} bytes but has {there:,}; the file is damaged"
-                )
+            name = member.filename.removesuffix(".npy")
+            if dtype.hasobject:
+                found.add(name)
+            elif declared > there:
+                what = f"the array {name!r} declares {declared:,} bytes but has {there:,}"
+                raise FileError(what, path, cure="the file is damaged")
+    return found
 
 
 def array_names(names: Iterable[str]) -> list[str]:
@@ -127,39 +135,38 @@ def _array_name(path: Path, names: list[str], reading: Reading) -> str:
     data = array_names(names)
     if reading.array is not None:
         if reading.array not in names:
-            cure = nearest(reading.array, data) or f"; there are {listed(data)}"
-            raise FileError(f"{path}: there is no array {reading.array!r}{cure}")
+            cure = hint(reading.array, data, "there are")
+            raise FileError(f"there is no array {reading.array!r}", path, cure=cure)
         return reading.array
     if len(data) != 1:
         found = f"arrays {listed(data)}" if data else "none"
-        raise FileError(f"{path}: expected one array but got {found}; name one of them with array")
+        what = f"expected one array but got {found}"
+        raise FileError(what, path, cure="name one of them with array")
     return data[0]
 
 
-def _names_for(arrays: Any, name: str, what: str) -> list[str] | None:
-    found = next((key for key in (f"{name}_{what}", what) if key in arrays), None)
-    return None if found is None else [str(one) for one in arrays[found].ravel().tolist()]
+def _names_for(arrays: Any, name: str, what: str) -> str | None:
+    """The array with the names of samples or columns, if there is one."""
+    return next((key for key in (f"{name}_{what}", what) if key in arrays), None)
+
+
+def _strings(arrays: Any, key: str | None) -> Names:
+    return None if key is None else [str(one) for one in arrays[key].ravel().tolist()]
 
 
 def _check_shape(path: Path, name: str, values: Any, samples: Any, columns: Any) -> None:
     if values.dtype.kind not in "biufmMUSO":
-        raise FileError(
-            f"{path}: expected the array {name!r} to hold numbers or strings but got values of "
-            f"type {values.dtype}"
-        )
+        what = f"expected the array {name!r} to hold numbers or strings"
+        raise FileError(f"{what} but got values of type {values.dtype}", path)
     if values.ndim != 2:
-        raise FileError(
-            f"{path}: expected the array {name!r} to be a table but got {values.ndim}-D"
-        )
+        raise FileError(f"expected the array {name!r} to be a table but got {values.ndim}-D", path)
     for names, size, what in (
         (samples, values.shape[0], "rows"),
         (columns, values.shape[1], "columns"),
     ):
         if names is not None and len(names) != size:
-            raise FileError(
-                f"{path}: the array {name!r} has {size} {what} but there are {len(names)} names "
-                f"for them"
-            )
+            names_of = f"there are {len(names)} names for them"
+            raise FileError(f"the array {name!r} has {size} {what} but {names_of}", path)
 
 
 # ---------------------------------------------------------------- AnnData, MuData
@@ -194,15 +201,15 @@ def check_hdf5(path: Path) -> None:
     """Raise for a damaged file on which the HDF5 library would hang or crash.
 
     Nothing can stop it but the end of its process, so another process looks first. Errors that
-    the library finds itself are left to whoever reads the file.
+    the library finds itself are raised when the file is read.
     """
     there = path.stat()
-    if not _is_sound(path, there.st_size, there.st_mtime_ns):
-        raise FileError(f"{path}: the file is damaged: the HDF5 library hangs or crashes on it")
+    if not _opens(path, there.st_size, there.st_mtime_ns):
+        raise FileError("the file is damaged: the HDF5 library hangs or crashes on it", path)
 
 
 @functools.lru_cache
-def _is_sound(path: Path, *_: int) -> bool:
+def _opens(path: Path, *_: int) -> bool:
     command = [sys.executable, "-c", _LOOK, str(path)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False)
@@ -230,11 +237,11 @@ def _modality(path: Path, reading: Reading) -> Any:
         return data
     if reading.modality is None:
         if len(names) != 1:
-            raise FileError(f"{path}: name one of the modalities {listed(names)} with modality")
+            raise FileError(f"name one of the modalities {listed(names)} with modality", path)
         return data.mod[names[0]]
     if reading.modality not in names:
-        cure = nearest(reading.modality, names) or f"; there are {listed(names)}"
-        raise FileError(f"{path}: there is no modality {reading.modality!r}{cure}")
+        cure = hint(reading.modality, names, "there are")
+        raise FileError(f"there is no modality {reading.modality!r}", path, cure=cure)
     return data.mod[reading.modality]
 
 
@@ -245,15 +252,16 @@ def _layer(path: Path, data: Any, reading: Reading) -> Any:
     if reading.layer == "obs" and "obs" not in layers:
         return data.obs.copy()
     if reading.layer is not None and reading.layer not in layers:
-        known = [*layers, "obs"]
-        cure = nearest(reading.layer, known) or f"; there are {listed(known)}"
-        raise FileError(f"{path}: there is no layer {reading.layer!r}{cure}")
+        cure = hint(reading.layer, [*layers, "obs"], "there are")
+        raise FileError(f"there is no layer {reading.layer!r}", path, cure=cure)
     values = data.X if reading.layer is None else data.layers[reading.layer]
     if values is None:
-        raise FileError(f"{path}: there is no matrix X; name one of the layers {listed(layers)}")
+        cure = f"name one of the layers {listed(layers)}"
+        raise FileError("there is no matrix X", path, cure=cure)
     dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     return pd.DataFrame(dense, index=data.obs_names, columns=data.var_names)
 
 
 def _needs(path: Path, package: str, extra: str) -> FileError:
-    return FileError(f"{path}: reading it needs {package}; pip install 'kofa[{extra}]'")
+    cure = f"pip install 'kofa[{extra}]'"
+    return FileError(f"reading it needs {package}", path, cure=cure)

@@ -1,9 +1,8 @@
-"""How a table is to be read, and words that help when it cannot be."""
+"""How a table is to be read, and errors where it cannot be."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,19 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kofa.checks import nearest
+from kofa.checks import hint, listed
 from kofa.errors import FileError
 
 Values = Literal["numbers", "labels", "words"]
 
-# What stands for a missing value in any file, beside what the reader is told.
+# What stands for a missing value in any file, beside what the user names.
 MARKS = (
     "", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>",
     "#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
 )  # fmt: skip
-# What a terminal obeys instead of showing: control characters, and those that turn the direction
-# of text. Halves of surrogate pairs stand for bytes of file names that are not UTF-8.
-_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 
 
 @dataclass(frozen=True)
@@ -73,23 +69,6 @@ class Reading:
         return [*MARKS, *map(str, self.missing)]
 
 
-def listed(names: Iterable[object], most: int = 8) -> str:
-    """Names for a message, the first few of many."""
-    shown = [repr(name) for name in names]
-    return ", ".join(shown[:most]) + (f", … ({len(shown)} in all)" if len(shown) > most else "")
-
-
-def visible(text: str, lines: bool = False) -> str:
-    """Text that no terminal takes for a command; it may have several lines if they are meant.
-
-    >>> print(visible("red: \\x1b[31m"))
-    red: \\x1b[31m
-    """
-    if lines:
-        return "\n".join(map(visible, text.split("\n")))
-    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
 def select(path: Path, names: Sequence[str], reading: Reading) -> list[str]:
     """The names of the columns to take, in the order of the file or as they are asked for."""
     known = dict.fromkeys(names)
@@ -100,7 +79,7 @@ def select(path: Path, names: Sequence[str], reading: Reading) -> list[str]:
     dropped = {name for pattern in reading.drop for name in _matching(path, pattern, known)}
     kept = [name for name in chosen if name not in dropped]
     if not kept:
-        raise FileError(f"{path}: no column is left of {listed(names) or 'none'}")
+        raise FileError(f"no column is left of {listed(names) or 'none'}", path)
     return kept
 
 
@@ -109,8 +88,8 @@ def _matching(path: Path, pattern: str, names: Collection[str]) -> list[str]:
         return [pattern]
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
-        cure = nearest(pattern, names) or f"; there are {listed(names)}"
-        raise FileError(f"{path}: there is no column {pattern!r}{cure}")
+        cure = hint(pattern, names, "there are")
+        raise FileError(f"there is no column {pattern!r}", path, cure=cure)
     return found
 
 
@@ -121,18 +100,18 @@ def index_name(path: Path, names: Sequence[str], reading: Reading) -> str | None
         return None
     if isinstance(index, str):
         if index not in names:
-            cure = nearest(index, names) or f"; there are {listed(names)}"
-            raise FileError(f"{path}: there is no index column {index!r}{cure}")
+            cure = hint(index, names, "there are")
+            raise FileError(f"there is no index column {index!r}", path, cure=cure)
         return index
     place = int(index or 0)
     if not -len(names) <= place < len(names):
-        raise FileError(
-            f"{path}: there is no column {place} for the index; there are {len(names)}, from 0"
-        )
+        cure = f"there are {len(names)}, from 0"
+        raise FileError(f"there is no column {place} for the index", path, cure=cure)
     if len(names) == 1:
         raise FileError(
-            f"{path}: there is one column, {names[0]!r}, but sample ids and values take two; "
-            f"set sep if it has others, or index to false if there are no ids"
+            f"there is one column, {names[0]!r}, but sample ids and values take two",
+            path,
+            cure="set sep if it has others, or index to false if there are no ids",
         )
     return names[place]
 
@@ -143,9 +122,19 @@ def same_ids(ids: Any) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def repeated(place: str, ids: Any) -> FileError:
+def repeated(path: Path, line: str, ids: Any, column: str | None = None) -> FileError:
     """The error for a sample id that occurs more than once."""
-    return FileError(
-        f"{place}: the sample id {ids[same_ids(ids)[0]]!r} occurs twice; rename or remove one, or "
-        f"name the column of ids with index"
-    )
+    what = f"the sample id {ids[same_ids(ids)[0]]!r} occurs twice"
+    cure = "rename or remove one, or name the column of ids with index"
+    return FileError(what, path, line, column, cure=cure)
+
+
+def without_ids(path: Path, why: str) -> FileError:
+    """The error for a table whose first column holds values."""
+    cure = "set index to the name of the column, or to false if there is none"
+    return FileError(f"there is no column of sample ids: {why}", path, cure=cure)
+
+
+def is_empty(path: Path) -> FileError:
+    """The error for a file without a header."""
+    return FileError("the file is empty", path, cure="expected a header with rows below it")

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import nearest
+from kofa.checks import hint
 from kofa.errors import FileError
 from kofa.files.containers import read_annotated, read_npz, read_parquet
-from kofa.files.options import Reading, repeated, same_ids, select
+from kofa.files.options import Reading, is_empty, repeated, same_ids, select, without_ids
 from kofa.files.text import read_text
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
@@ -69,28 +69,28 @@ def read_file(path: str | PathLike[str], reading: Reading | None = None) -> Any:
 
 @contextmanager
 def damage_in_words(path: Path) -> Iterator[None]:
-    """Readers of other packages raise what they like when a file is damaged."""
+    """Turn errors of other packages about a damaged file into a FileError."""
     try:
         yield
     except (FileError, ImportError):
         raise
     except MemoryError as error:
-        raise FileError(f"{path}: the table does not fit into memory ({error})") from error
+        raise FileError(f"the table does not fit into memory ({error})", path) from error
     except Exception as error:
         what = str(error) or type(error).__name__
-        raise FileError(f"{path}: the file is damaged or of another kind ({what})") from error
+        raise FileError(f"the file is damaged or of another kind ({what})", path) from error
 
 
 # ---------------------------------------------------------------- which format
 
 
 def file_kind(path: Path) -> str:
-    """Which reader a file needs, by what is in it; an error if none reads it."""
+    """Which reader a file needs, by its content; an error if there is no reader for it."""
     check_exists(path)
     with path.open("rb") as file:
         start = file.read(8)
     if not start:
-        raise FileError(f"{path}: the file is empty; expected a header with rows below it")
+        raise is_empty(path)
     if start.startswith((_HDF5, _MUDATA)):
         return "hdf5"
     if start.startswith(_PARQUET):
@@ -100,25 +100,26 @@ def file_kind(path: Path) -> str:
     if start.startswith(_ZIP):
         return _zip_kind(path)
     if path.suffix.lower() in SUFFIXES and path.suffix.lower() not in TEXT:
-        raise FileError(f"{path}: expected a file of type {path.suffix} but its content is not")
+        raise FileError(f"expected a file of type {path.suffix} but its content is not", path)
     return "text"
 
 
 def check_exists(path: Path) -> None:
     """Raise, with the nearest name in the folder, unless there is such a file."""
     if "\0" in str(path):
-        raise FileError(f"{path}: the name of a file cannot have a null byte in it")
+        raise FileError("the name of a file cannot have a null byte in it", path)
     if path.is_symlink() and not path.exists():
-        raise FileError(f"{path}: this link leads nowhere")
+        raise FileError("this link leads nowhere", path)
     if path.is_dir():
-        raise FileError(f"{path}: expected a file but this is a folder")
+        raise FileError("expected a file but this is a folder", path)
     if not path.exists():
         folder = path.parent
         there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
-        where = "" if folder.is_dir() else f"; there is no folder {str(folder)!r}"
-        raise FileError(f"{path}: there is no such file{where}{nearest(path.name, there)}")
+        cure = "" if folder.is_dir() else f"there is no folder {str(folder)!r}"
+        raise FileError("there is no such file", path, cure=cure or hint(path.name, there))
     if not path.is_file():
-        raise FileError(f"{path}: expected a file but this is a pipe or a device; save it first")
+        what = "expected a file but this is a pipe or a device"
+        raise FileError(what, path, cure="save it first")
 
 
 def _zip_kind(path: Path) -> str:
@@ -126,18 +127,19 @@ def _zip_kind(path: Path) -> str:
         with zipfile.ZipFile(path) as archive:
             members = archive.namelist()
     except (zipfile.BadZipFile, OSError) as error:
-        raise FileError(f"{path}: a damaged file ({error})") from error
+        raise FileError(f"a damaged file ({error})", path) from error
     if "manifest.json" in members:
-        raise FileError(f"{path}: this is a kofa model, not a table; give the file with the data")
+        cure = "give the file with the data"
+        raise FileError("this is a kofa model, not a table", path, cure=cure)
     if any(member.startswith("xl/") for member in members):
         raise _is_excel(path)
     if members and all(member.endswith(".npy") for member in members):
         return "npz"
-    raise FileError(f"{path}: expected a table but this is a zip archive; unpack it")
+    raise FileError("expected a table but this is a zip archive", path, cure="unpack it")
 
 
 def _is_excel(path: Path) -> FileError:
-    return FileError(f"{path}: Excel files are not read; save the sheet as CSV")
+    return FileError("Excel files are not read", path, cure="save the sheet as CSV")
 
 
 # ---------------------------------------------------------------- the same checks for all formats
@@ -148,15 +150,15 @@ def _checked(path: Path, frame: Any, reading: Reading) -> Any:
     import pandas as pd
 
     if not len(frame):
-        raise FileError(f"{path}: there are no rows")
+        raise FileError("there are no rows", path)
     if frame.index.hasnans:
         row = int(np.argmax(frame.index.isna()))
-        raise FileError(f"{path}, row {row}: expected a sample id but it is missing")
+        raise FileError("expected a sample id but it is missing", path, f"row {row}")
     name = frame.index.name
     frame.index = pd.Index([str(one) for one in frame.index], name=name)
     if not frame.index.is_unique:
         first, second = same_ids(frame.index)
-        raise repeated(f"{path}, rows {first} and {second}", frame.index)
+        raise repeated(path, f"rows {first} and {second}", frame.index)
     if reading.missing:
         frame = frame.mask(frame.isin([*reading.missing, *_as_numbers(reading.missing)]))
     if reading.values == "numbers":
@@ -182,10 +184,9 @@ def _numbers(path: Path, column: Any) -> Any:
     for row, value in enumerate(column):
         missing = pd.api.types.is_scalar(value) and pd.isna(value)
         if not (missing or isinstance(value, int | float | Decimal | np.number | np.bool_)):
-            raise FileError(
-                f"{path}, row {row}, column {column.name!r}: expected a number but got {value!r}; "
-                f"drop the column, or make it a view of kind categorical"
-            )
+            cure = "drop the column, or make it a view of kind categorical"
+            place = (path, f"row {row}", column.name)
+            raise FileError("expected a number", *place, got=value, cure=cure)
     return pd.to_numeric(column.map(float, na_action="ignore"))
 
 
@@ -225,7 +226,4 @@ def _check_ids_are_names(path: Path, frame: Any, reading: Reading) -> None:
     """A first column of decimals is data, not ids."""
     some = frame.index[:100]
     if reading.index is None and all(map(_FRACTION.fullmatch, some)):
-        raise FileError(
-            f"{path}: there is no column of sample ids: the first holds numbers such as {some[0]}; "
-            f"set index to the name of the column, or to false if there is none"
-        )
+        raise without_ids(path, f"the first holds numbers such as {some[0]}")

@@ -1,4 +1,4 @@
-"""CSV and TSV. The fast reader reads; lines are looked at one by one only when something is off."""
+"""CSV and TSV. A fast reader reads them; single lines are read only to find an error."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from kofa.errors import FileError
-from kofa.files.options import Reading, index_name, repeated, same_ids, select
+from kofa.files.options import Reading, index_name, is_empty, repeated, same_ids, select
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_CHUNK = 2**20  # bytes that are looked through at a time
+_CHUNK = 2**20  # bytes that are searched at a time
 _SEPARATORS = (",", "\t", ";", "|")
 _COMMA_NUMBER = re.compile(r"[+-]?\d[\d.]*,\d+([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the first lines of a text table tell."""
+    """What is known of a text table from its first lines."""
 
     path: Path
     names: list[str]  # of all fields of a row, that of the ids included
@@ -66,10 +66,10 @@ def read_text(path: Path, reading: Reading) -> Any:
     wanted = data if reading.transpose else select(path, data, reading)
     frame = _parsed(layout, wanted)
     if not len(frame):
-        raise FileError(f"{path}: there is a header but no rows below it")
+        raise FileError("there is a header but no rows below it", path)
     _check_rows_are_full(layout, frame)
     frame.index = _ids(layout, frame.index)
-    frame = frame if wanted == data else frame[wanted]  # all columns would be a copy for nothing
+    frame = frame if wanted == data else frame[wanted]  # choosing all columns would copy them
     frame = _without_trailing_separator(frame)
     return _numbers(layout, frame) if reading.values == "numbers" else _words(layout, frame)
 
@@ -84,7 +84,7 @@ def read_layout(path: Path, reading: Reading) -> Layout:
         _report_null(Layout(path, [name.strip() for name in header], None, sep, spaced, reading))
     names = [name.strip() for name in header]
     if not any(names):
-        raise FileError(f"{path}: the file is empty; expected a header with rows below it")
+        raise is_empty(path)
     _check_header(path, names, first)
     if len(first) == len(names) + 1 and first[-1].strip():
         names.insert(0, "")  # as R writes tables: the ids have no name
@@ -107,7 +107,7 @@ def _beginning(path: Path, reading: Reading) -> tuple[str, bool, list[str], list
     except UnicodeError:
         _report_encoding(path, reading)
     except csv.Error as error:
-        raise FileError(f"{path}: not a table in text ({error})") from error
+        raise FileError(f"not a table in text ({error})", path) from error
     return sep, spaced, header, first
 
 
@@ -116,7 +116,7 @@ def _encoding(reading: Reading) -> str:
 
 
 def _separator(path: Path, reading: Reading) -> str:
-    """The usual one, unless the first line has none of it but some of another."""
+    """The usual one, unless the first line has only another."""
     with opened(path, "rt", encoding=_encoding(reading)) as file:
         line = next((line for line in file if line.strip()), "")
     stem = path.with_suffix("") if path.suffix.lower() in _OPENERS else path
@@ -129,7 +129,7 @@ def _separator(path: Path, reading: Reading) -> str:
 
 def _has_null(path: Path, reading: Reading) -> bool:
     """Whether there is a null character, at which the fast reader would end a cell."""
-    wide = b"\0" in "a".encode(reading.encoding)  # UTF-16: looked for in what it says
+    wide = b"\0" in "a".encode(reading.encoding)  # UTF-16: search the text, not the bytes
     options = {"encoding": reading.encoding, "newline": ""} if wide else {}
     with opened(path, "rt" if wide else "rb", **options) as file:
         null: Any = "\0" if wide else b"\0"
@@ -140,20 +140,17 @@ def _check_header(path: Path, names: Sequence[str], first: Sequence[str]) -> Non
     """Raise for a line of another program above the names of the columns."""
     strange = names[0].lower().startswith(("#", "sep="))
     if strange and (len(first) > len(names) or "".join(first).startswith("#")):
-        raise FileError(
-            f"{path}: expected the names of columns first but got {names[0]!r}; remove the lines "
-            f"above them"
-        )
+        what, cure = "expected the names of columns first", "remove the lines above them"
+        raise FileError(what, path, got=names[0], cure=cure)
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if name in seen:
-            both = f"{path}, line 1: columns {seen[name]} and {place}"
-            if name:
-                raise FileError(f"{both} are both called {name!r}; rename one of them")
-            raise FileError(f"{both} have no name; name them, or remove them if they are empty")
+            what = f"are both called {name!r}" if name else "have no name"
+            cure = "rename one of them" if name else "name them, or remove them if they are empty"
+            raise FileError(f"columns {seen[name]} and {place} {what}", path, 1, cure=cure)
         seen[name] = place
 
 
@@ -167,7 +164,7 @@ def _parsed(layout: Layout, wanted: Sequence[str]) -> Any:
     if reading.values != "numbers":
         words += wanted
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # mixed columns are looked at later
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # mixed columns are checked later
         try:
             return pd.read_csv(
                 layout.path,
@@ -185,9 +182,9 @@ def _parsed(layout: Layout, wanted: Sequence[str]) -> Any:
         except UnicodeError:
             _report_encoding(layout.path, reading)
         except pd.errors.ParserError as error:
-            _report_unclosed(layout.path, str(error))
+            _report_unclosed(layout)
             _report_ragged(layout)
-            raise FileError(f"{layout.path}: not a table in text ({error})") from error
+            raise FileError(f"not a table in text ({error})", layout.path) from error
 
 
 def _check_rows_are_full(layout: Layout, frame: Any) -> None:
@@ -200,8 +197,8 @@ def _check_rows_are_full(layout: Layout, frame: Any) -> None:
         for line in file:
             if line.isspace():
                 continue
-            suspect = row >= len(holes) or (row >= 0 and holes[row])
-            if suspect and line.count(sep) < len(layout.names) - 1:
+            may_end_early = row >= len(holes) or (row >= 0 and holes[row])
+            if may_end_early and line.count(sep) < len(layout.names) - 1:
                 break
             row += 1
         else:
@@ -227,15 +224,13 @@ def _ids(layout: Layout, index: Any) -> Any:
         row = int(np.argmax(index.isna()))
         line, fields = _nth(layout, row)
         got = fields[layout.names.index(layout.index)]
-        raise FileError(
-            f"{layout.path}, line {line}, column {layout.index!r}: expected a sample id but got "
-            f"{got!r}; fill it in, remove the row, or name the column of ids with index"
-        )
+        cure = "fill it in, remove the row, or name the column of ids with index"
+        place = (layout.path, line, layout.index)
+        raise FileError("expected a sample id", *place, got=got, cure=cure)
     ids = pd.Index([one.strip() for one in index], name=name)
     if not ids.is_unique:
         first, second = (_nth(layout, row)[0] for row in same_ids(ids))
-        place = f"{layout.path}, lines {first} and {second}, column {layout.index!r}"
-        raise repeated(place, ids)
+        raise repeated(layout.path, f"lines {first} and {second}", ids, layout.index)
     return ids
 
 
@@ -288,11 +283,10 @@ def _report_encoding(path: Path, reading: Reading) -> NoReturn:
             except UnicodeError as error:
                 byte = line[getattr(error, "start", 0)]
                 other = "utf-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin-1"
-                raise FileError(
-                    f"{path}, line {number}: byte 0x{byte:02x} is not {reading.encoding.upper()}; "
-                    f"save the file as UTF-8, or set encoding, such as {other!r}"
-                ) from None
-    raise FileError(f"{path}: not text in {reading.encoding}; set encoding")
+                what = f"byte 0x{byte:02x} is not {reading.encoding.upper()}"
+                cure = f"save the file as UTF-8, or set encoding, such as {other!r}"
+                raise FileError(what, path, number, cure=cure) from None
+    raise FileError(f"not text in {reading.encoding}", path, cure="set encoding")
 
 
 def _report_null(layout: Layout) -> NoReturn:
@@ -301,21 +295,27 @@ def _report_null(layout: Layout) -> NoReturn:
         for place, cell in enumerate(cells):
             if "\0" in cell:
                 named = line > 1 and place < len(layout.names)
-                column = repr(layout.names[place]) if named else place + 1
-                raise FileError(
-                    f"{layout.path}, line {line}, column {column}: there is a null byte in "
-                    f"{cell!r}; mend the file, or set encoding if it is another, such as 'utf-16'"
-                )
-    raise FileError(f"{layout.path}: there is a null byte in it; the file is damaged or no text")
+                column = layout.names[place] if named else place + 1
+                what = f"there is a null byte in {cell!r}"
+                cure = "correct the file, or set encoding if it is another, such as 'utf-16'"
+                raise FileError(what, layout.path, line, column, cure=cure)
+    cure = "the file is damaged or is not text"
+    raise FileError("there is a null byte in it", layout.path, cure=cure)
 
 
-def _report_unclosed(path: Path, message: str) -> None:
-    """Raise if the reader reached the end of the file inside quotation marks."""
-    if found := re.search(r"EOF inside string starting at row (\d+)", message):
-        raise FileError(
-            f"{path}, line {int(found[1]) + 1}: a quotation mark opens and none closes it; remove "
-            f"it, or add the other"
-        )
+def _report_unclosed(layout: Layout) -> None:
+    """Raise for a row with a quotation mark that is never closed."""
+    with opened(layout.path, "rt", encoding=_encoding(layout.reading), newline="") as file:
+        records = csv.reader(file, delimiter=layout.sep, skipinitialspace=True, strict=True)
+        line = 1
+        try:
+            for _ in records:
+                line = records.line_num + 1
+        except csv.Error:
+            if records.line_num > line or not file.read(1):
+                what = "a quotation mark is opened and never closed"
+                cure = "remove it, or add the other"
+                raise FileError(what, layout.path, line, cure=cure) from None
 
 
 def _report_ragged(layout: Layout) -> None:
@@ -323,11 +323,9 @@ def _report_ragged(layout: Layout) -> None:
     expected = len(layout.names)
     for line, fields in layout.rows():
         if len(fields) != expected:
-            raise FileError(
-                f"{layout.path}, line {line}: expected {expected} cells as in the header but got "
-                f"{len(fields)}; add or remove separators ({layout.sep!r}), or quote cells that "
-                f"contain one"
-            )
+            cure = f"add or remove separators ({layout.sep!r}), or quote cells that contain one"
+            what = f"expected {expected} cells as in the header"
+            raise FileError(what, layout.path, line, got=len(fields), cure=cure)
 
 
 def _report_word(layout: Layout, columns: Sequence[str]) -> NoReturn:
@@ -338,11 +336,9 @@ def _report_word(layout: Layout, columns: Sequence[str]) -> NoReturn:
         for place, name in places:
             cell = fields[place].strip()
             if cell not in marks and not _is_number(cell, decimal):
-                raise FileError(
-                    f"{layout.path}, line {line}, column {name!r}: expected a number but got "
-                    f"{cell!r}; {_cure(cell, name, layout)}"
-                )
-    raise FileError(f"{layout.path}: expected numbers in column {columns[0]!r}")
+                cure = _cure(cell, name, layout)
+                raise FileError("expected a number", layout.path, line, name, got=cell, cure=cure)
+    raise FileError("expected numbers", layout.path, column=columns[0])
 
 
 def _is_number(cell: str, decimal: str) -> bool:

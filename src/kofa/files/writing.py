@@ -12,9 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from kofa.checks import nearest
-from kofa.errors import FileError
-from kofa.files.options import visible
+from kofa.checks import hint
+from kofa.errors import FileError, visible
 from kofa.storage.atomic import atomic_write
 
 FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
@@ -68,9 +67,9 @@ def _to_stdout(text: str) -> None:
     try:
         text.encode(encoding)  # all of it or nothing
     except UnicodeEncodeError as error:
-        raise FileError(
-            f"stdout is in {encoding}, which has no {error.object[error.start]!r}; write to a file"
-        ) from error
+        sign = error.object[error.start]
+        what = f"stdout is in {encoding}, which has no {sign!r}; write to a file"
+        raise FileError(what) from error
     sys.stdout.write(text)
 
 
@@ -87,12 +86,12 @@ def _atomic_write(path: Path) -> Iterator[Path]:
         with atomic_write(Path(os.path.realpath(path))) as part:
             yield part
     except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise FileError(f"it cannot be written: {error.strerror or error}", path) from error
+    except FileError:
+        raise
     # pyarrow's errors are among these, as are texts that are not Unicode.
     except (ValueError, TypeError, NotImplementedError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{path} cannot be written: {error}") from error
+        raise FileError(f"it cannot be written: {error}", path) from error
 
 
 def _plain(frame: Any) -> Any:
@@ -118,8 +117,8 @@ def check_writable(path: Path) -> str:
     """The ending that says the format; an error if nothing can be written there."""
     kind = next((one for one in FORMATS if path.name.lower().endswith(one)), None)
     if kind is None:
-        cure = nearest(path.suffix, FORMATS)
-        raise FileError(f"{path}: expected a file that ends in {', '.join(FORMATS)}{cure}")
+        what = f"expected a file that ends in {', '.join(FORMATS)}"
+        raise FileError(what, path, cure=hint(path.suffix, FORMATS))
     check_folder(path)
     return kind
 
@@ -127,18 +126,19 @@ def check_writable(path: Path) -> str:
 def check_folder(path: Path) -> None:
     """Raise unless a file of this name can be made in its folder."""
     if "\0" in str(path):
-        raise FileError(f"{path}: the name of a file cannot have a null byte in it")
+        raise FileError("the name of a file cannot have a null byte in it", path)
     if path.is_dir():
-        raise FileError(f"{path}: expected the name of a file but this is a folder")
+        raise FileError("expected the name of a file but this is a folder", path)
     if path.exists() and not path.is_file():
-        raise FileError(f"{path}: expected the name of a file but this is a pipe or a device")
+        raise FileError("expected the name of a file but this is a pipe or a device", path)
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {str(path.parent)!r}; make it first")
+        what = f"there is no folder {str(path.parent)!r}"
+        raise FileError(what, path, cure="make it first")
     if path.is_symlink() and os.path.islink(os.path.realpath(path)):
-        raise FileError(f"{path}: this link leads in a circle; choose another name")
+        raise FileError("this link leads in a circle", path, cure="choose another name")
     if not os.access(folder, os.W_OK):
-        raise FileError(f"{path}: the folder {str(path.parent)!r} cannot be written to")
+        raise FileError(f"the folder {str(path.parent)!r} cannot be written to", path)
 
 
 def same_file(one: Path, other: Path) -> bool:
@@ -154,7 +154,7 @@ def same_file(one: Path, other: Path) -> bool:
 def new_folder(folder: Path) -> Iterator[None]:
     """A folder that is there or is made, and is gone again if what it was made for fails."""
     if os.path.lexists(folder) and not folder.is_dir():
-        raise FileError(f"{folder}: expected a folder but this is a file")
+        raise FileError("expected a folder but this is a file", folder)
     made = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ def new_folder(folder: Path) -> Iterator[None]:
             with suppress(OSError):  # it may hold what was done before
                 one.rmdir()
         if isinstance(error, OSError):
-            raise FileError(f"{folder}: {error.strerror or error}") from error
+            raise FileError(error.strerror or str(error), folder) from error
         raise
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kofa.checks import is_among, is_number, is_whole, nearest, shown
+from kofa.checks import check_number, check_word, hint, is_among, is_number, listed, require
 from kofa.errors import DeclarationError
 from kofa.kernels.diffusion import Diffusion
 from kofa.kernels.formulas import Custom, Kernel, Polynomial, Precomputed, Radial, Weighted
@@ -16,7 +16,7 @@ def as_kernels(kernel: Any, view: str) -> dict[str, Kernel]:
     if not isinstance(kernel, list | tuple):
         return {view: as_kernel(kernel, view)}
     if not kernel:
-        raise DeclarationError(f"View {view!r}: expected at least one kernel but got none.")
+        raise DeclarationError("expected at least one kernel but got none", view)
     named: dict[str, Kernel] = {}
     n_seen: dict[str, int] = {}
     for one in kernel:
@@ -33,20 +33,21 @@ def as_kernel(kernel: Any, view: str) -> Kernel:
         _check(kernel, view)
         return kernel
     if isinstance(kernel, str):
-        if kernel not in _BY_NAME:
-            meant = _ALSO.get(kernel.lower())
-            hint = f"; did you mean {meant!r}?" if meant else nearest(kernel, _BY_NAME)
-            raise DeclarationError(
-                f"View {view!r}: expected a kernel among {', '.join(map(repr, _BY_NAME))} "
-                f"but got {kernel!r}{hint or '.'}"
-            )
-        return _BY_NAME[kernel]()
+        return _by_name(kernel, view)
     if isinstance(kernel, type):
         return _of_class(kernel, view)
     if callable(kernel):
         return Custom(kernel)
+    raise DeclarationError("expected a kernel, its name or a callable", view, got=kernel)
+
+
+def _by_name(name: str, view: str) -> Kernel:
+    if name in _BY_NAME:
+        return _BY_NAME[name]()
+    meant = _ALSO.get(name.lower())
+    cure = f"did you mean {meant!r}?" if meant else hint(name, _BY_NAME)
     raise DeclarationError(
-        f"View {view!r}: expected a kernel, its name or a callable but got {shown(kernel)}."
+        f"expected a kernel among {listed(_BY_NAME, 99)}", view, got=name, cure=cure
     )
 
 
@@ -54,21 +55,23 @@ def _of_class(kernel: type, view: str) -> Kernel:
     """The kernel of a class where its parameters all have defaults."""
     if issubclass(kernel, Kernel) and kernel not in (Mixture, Custom):
         return kernel()
+    name = kernel.__name__
     raise DeclarationError(
-        f"View {view!r}: expected a kernel but got the class {kernel.__name__}; write "
-        f"{kernel.__name__}(…) with what it needs."
+        f"expected a kernel but got the class {name}",
+        view,
+        cure=f"write {name}(…) with what it needs",
     )
 
 
 def _check(kernel: Kernel, view: str) -> None:
+    """Raise unless all parameters of a kernel have values that they can have."""
     if isinstance(kernel, Radial):
         width: Any = kernel.width
-        number = is_number(width) and 1e-100 < width < 1e100
-        if not (number or is_among(width, ("auto", "median"))):
-            raise DeclarationError(
-                f"View {view!r}: expected a positive width, 'auto' or 'median' "
-                f"but got {shown(width)}."
-            )
+        fine = is_number(width) and 1e-100 < width < 1e100
+        words = ("auto", "median")
+        require(
+            fine or is_among(width, words), "width", "positive, 'auto' or 'median'", width, view
+        )
     if isinstance(kernel, Weighted):
         _check_weighted(kernel, view)
     if isinstance(kernel, Diffusion):
@@ -76,109 +79,79 @@ def _check(kernel: Kernel, view: str) -> None:
     if isinstance(kernel, Mixture):
         _check_mixture(kernel, view)
     if isinstance(kernel, Polynomial):
-        degree, offset = kernel.degree, kernel.offset
-        if not (is_number(degree) and degree == int(degree) >= 1):
-            raise DeclarationError(
-                f"View {view!r}: expected a whole degree of at least 1 but got {shown(degree)}."
-            )
-        if not is_number(offset):
-            raise DeclarationError(
-                f"View {view!r}: expected a number as offset but got {shown(offset)}."
-            )
+        degree = kernel.degree
+        whole = is_number(degree) and degree == int(degree) >= 1
+        require(whole, "degree", "a whole number of at least 1", degree, view)
+        check_number("offset", kernel.offset, view=view)
 
 
 def _check_weighted(kernel: Weighted, view: str) -> None:
     given: Any = kernel.relevance
-    numbers = isinstance(given, tuple) and all(is_number(x) and x >= 0 for x in given)
-    if not (given is None or kernel.learns_relevance or numbers):
-        raise DeclarationError(
-            f"View {view!r}: expected relevance None, 'learn', 'auto' or numbers of at least 0 "
-            f"but got {shown(given)}."
-        )
-    if not (kernel.groups is None or _are_labels(kernel.groups)):
-        raise DeclarationError(
-            f"View {view!r}: expected groups None or a label for each feature "
-            f"but got {shown(kernel.groups)}."
-        )
-    if not (kernel.sparsity is None or (is_number(kernel.sparsity) and kernel.sparsity >= 0)):
-        raise DeclarationError(
-            f"View {view!r}: expected a sparsity of at least 0 but got {shown(kernel.sparsity)}."
-        )
-    if not is_among(kernel.objective, ("evidence", "reconstruction")):
-        raise DeclarationError(
-            f"View {view!r}: expected objective 'evidence' or 'reconstruction' "
-            f"but got {shown(kernel.objective)}."
-        )
+    fine = given is None or kernel.learns_relevance or _are_weights(given)
+    require(fine, "relevance", "None, 'learn', 'auto' or numbers of at least 0", given, view)
+    fine = kernel.groups is None or _are_labels(kernel.groups)
+    require(fine, "groups", "None or a label for each feature", kernel.groups, view)
+    check_number("sparsity", kernel.sparsity, [None], view, least=0)
+    check_word("objective", kernel.objective, ("evidence", "reconstruction"), view)
 
 
 def _check_diffusion(kernel: Diffusion, view: str) -> None:
-    time: Any = kernel.time
-    if not is_whole(kernel.neighbours, 1):
-        raise DeclarationError(
-            f"View {view!r}: expected a whole number of neighbours, at least 1, "
-            f"but got {shown(kernel.neighbours)}."
-        )
-    if not (is_among(time, ("auto",)) or (is_number(time) and 0 < time < 1e9)):
-        raise DeclarationError(
-            f"View {view!r}: expected a positive time or 'auto' but got {shown(time)}."
-        )
+    check_number("neighbours", kernel.neighbours, view=view, whole=True, least=1)
+    check_number("time", kernel.time, ["auto"], view, above=0, most=1e9)
     if kernel.graph is not None:
         raise DeclarationError(
-            f"View {view!r}: expected a diffusion without a graph, which fit makes of its rows, "
-            f"but got one; write {kernel!r}."
+            "expected a diffusion without a graph, which fit makes of its rows, but got one",
+            view,
+            cure=f"write {kernel!r}",
         )
 
 
 def _are_labels(groups: Any) -> bool:
-    """Whether these are labels that can be told apart, each equal to itself."""
+    """Whether these are labels that can be compared, each equal to itself."""
     return isinstance(groups, tuple) and all(is_among(g, [g]) and g == g for g in groups)
+
+
+def _are_weights(given: Any) -> bool:
+    return isinstance(given, tuple) and all(is_number(x) and x >= 0 for x in given)
 
 
 def _check_mixture(kernel: Mixture, view: str) -> None:
     if not isinstance(kernel.kernels, tuple):
+        cure = "write kofa.Mixture(['linear', 'rbf'])"
         raise DeclarationError(
-            f"View {view!r}: expected a mixture of a list of kernels "
-            f"but got {shown(kernel.kernels)}; write kofa.Mixture(['linear', 'rbf'])."
+            "expected a mixture of a list of kernels", view, got=kernel.kernels, cure=cure
         )
     for part in kernel.kernels:
-        if not isinstance(part, Kernel) or isinstance(part, Mixture | Precomputed):
-            hint = nearest(part, _BY_NAME) if isinstance(part, str) else ""
-            raise DeclarationError(
-                f"View {view!r}: expected a mixture of kernels such as kofa.RBF() "
-                f"but got {shown(part)}{hint or '.'}"
-            )
-        _check(part, view)
-        if not isinstance(part, Weighted) or not part.needs_outputs:
-            continue
-        if not isinstance(kernel.weights, str) or part.objective != "evidence":
-            raise DeclarationError(
-                f"View {view!r}: in a mixture relevance='learn' needs weights='learn' and "
-                f"objective='evidence'."
-            )
-    weights: Any = kernel.weights
+        _check_part(part, kernel, view)
+    weights, n = kernel.weights, len(kernel.kernels)
     learnt = is_among(weights, ("learn",))
-    fits = isinstance(weights, tuple) and len(weights) == len(kernel.kernels)
-    numbers = fits and all(is_number(w) and w >= 0 for w in weights)
-    if not kernel.kernels or not (learnt or fits):
+    fits = isinstance(weights, tuple) and len(weights) == n
+    expected = f"'learn' or one for each of the {n} kernels of a mixture"
+    require(n > 0 and (learnt or fits), "weights", expected, weights, view)
+    fine = learnt or _are_weights(weights)
+    require(fine, "weights", "numbers of at least 0", weights, view)
+
+
+def _check_part(part: Any, mixture: Mixture, view: str) -> None:
+    if not isinstance(part, Kernel) or isinstance(part, Mixture | Precomputed):
+        cure = hint(part, _BY_NAME) if isinstance(part, str) else ""
+        what = "expected a mixture of kernels such as kofa.RBF()"
+        raise DeclarationError(what, view, got=part, cure=cure)
+    _check(part, view)
+    if not isinstance(part, Weighted) or not part.needs_outputs:
+        return
+    if not isinstance(mixture.weights, str) or part.objective != "evidence":
         raise DeclarationError(
-            f"View {view!r}: expected weights 'learn' or one for each of the "
-            f"{len(kernel.kernels)} kernels of a mixture but got {shown(weights)}."
-        )
-    if not (learnt or numbers):
-        raise DeclarationError(
-            f"View {view!r}: expected weights of at least 0 but got {shown(weights)}."
+            "in a mixture relevance='learn' needs weights='learn' and objective='evidence'", view
         )
 
 
 def check_features(kernel: Kernel, view: str, n_features: int) -> None:
-    """Raise unless what a kernel says about single features fits their number."""
+    """Raise unless options with an entry for each feature have as many as there are features."""
     for part in kernel.kernels if isinstance(kernel, Mixture) else ():
         check_features(part, view, n_features)
-    if isinstance(kernel, Weighted):
-        for option in ("relevance", "groups"):
-            given = getattr(kernel, option)
-            if isinstance(given, tuple) and len(given) != n_features:
-                raise DeclarationError(
-                    f"View {view!r}: expected {option} with an entry for each of its {n_features} "
-                    f"columns but got {len(given)}."
-                )
+    for option in ("relevance", "groups") if isinstance(kernel, Weighted) else ():
+        given = getattr(kernel, option)
+        if isinstance(given, tuple) and len(given) != n_features:
+            what = f"expected {option} with an entry for each of its {n_features} columns"
+            raise DeclarationError(what, view, got=len(given), option=option)

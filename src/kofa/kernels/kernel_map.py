@@ -108,15 +108,15 @@ class KernelMap:
         with np.errstate(over="ignore", invalid="ignore"):  # found out below, by name
             k = self.kernel(X, self.V)
         if k.shape != (len(X), len(self.V)):
-            raise DataError(
-                f"View {self.view!r}: expected the {kernel_name(self.kernel)} kernel to return an "
-                f"array of shape {(len(X), len(self.V))} but got {k.shape}."
-            )
+            shape = (len(X), len(self.V))
+            what = f"expected the {kernel_name(self.kernel)} kernel to return an array of shape"
+            raise DataError(f"{what} {shape}", self.view, got=k.shape)
         if not (np.abs(k) < LARGEST).all():
             raise DataError(
-                f"View {self.view!r}: expected finite values of the {kernel_name(self.kernel)} "
-                f"kernel but got NaN, infinity or more than {LARGEST:g}; scale the columns or "
-                f"choose another kernel."
+                f"expected finite values of the {kernel_name(self.kernel)} kernel but got NaN, "
+                f"infinity or more than {LARGEST:g}",
+                self.view,
+                cure="scale the columns or choose another kernel",
             )
         return np.ascontiguousarray(k)  # sums over rows are rounded by how they lie in memory
 

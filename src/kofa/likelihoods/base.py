@@ -1,7 +1,8 @@
-"""What every kind of observation says of itself."""
+"""What every kind of observation defines."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,7 @@ from kofa.linalg import LOG_2PI, Array, BoolArray
 class Likelihood:
     """One kind of observation, with all that fit resolved from the data.
 
-    A new kind says how to encode and check its values, its log-likelihood with slope and
+    A new kind defines how to encode and check its values, its log-likelihood with slope and
     curvature, and what it predicts. Everything else follows.
     """
 
@@ -42,7 +43,7 @@ class Likelihood:
         return values.copy()
 
     def beyond(self, values: Array) -> BoolArray:
-        """Rows with values out of reach, which count as less far."""
+        """Rows with values that are too far away, which count as less far."""
         return np.zeros(len(values), dtype=bool)
 
     # ---- the Gaussian layer
@@ -96,24 +97,25 @@ class Likelihood:
 
     def offers(self) -> list[str]:
         """How a user may ask for its uncertainty."""
-        doors = {
+        names = {
             "probability": "predict_proba",
             "std": "return_std",
             "quantile": "predict_quantiles",
         }
-        return [door for method, door in doors.items() if self.has(method)]
+        return [name for method, name in names.items() if self.has(method)]
 
     def fill(self, mean: Array, variance: Array) -> Array:
         """The value that stands in for a missing one: one that could have been observed."""
         return self.predict(mean, variance)
 
 
-def refuse(table: Table, bad: BoolArray, expected: str, cure: str) -> None:
-    """Raise for the first column with a bad value."""
+def refuse(
+    table: Table, bad: BoolArray, expected: str, cure: str = "", kinds: Sequence[str] = ()
+) -> None:
+    """Raise for the first column with a bad value; `kinds` are those that could take it."""
     columns = bad.any(axis=0)
     if columns.any():
         j = int(np.argmax(columns))
         value: Any = table.values[int(np.argmax(bad[:, j])), j]
-        raise DataError(
-            f"View {table.name!r}, {table.label(j)}: expected {expected} but got {value:g}; {cure}."
-        )
+        what = f"expected {expected} but got {value:g}"
+        raise DataError(what, table.name, table.column(j), cure=cure, kinds=kinds)

@@ -23,12 +23,8 @@ class LogNormal(Gaussian):
 
     @classmethod
     def check(cls, table: Table) -> None:
-        refuse(
-            table,
-            table.values <= 0,
-            "positive numbers",
-            "mark it as missing, add an offset, or declare the view as kofa.Real() or kofa.Count()",
-        )
+        cure = "mark it as missing, add an offset"
+        refuse(table, table.values <= 0, "positive numbers", cure, ("Real", "Count"))
 
     def predict(self, mean: Array, variance: Array) -> Array:
         mean, std = self._decode(mean, variance)

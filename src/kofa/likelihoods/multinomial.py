@@ -39,15 +39,11 @@ class Multinomial(Likelihood):
     def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
         n_classes, n_labels = len(table.classes), int((~np.isnan(table.values)).sum())
         if n_classes < 2:
-            raise DataError(
-                f"View {table.name!r}: expected at least two classes but all labels are "
-                f"{table.classes.tolist()[0]!r}; leave the view out."
-            )
+            what = f"expected at least two classes but all labels are {table.classes.tolist()[0]!r}"
+            raise DataError(what, table.name, cure="leave the view out")
         if n_classes == n_labels and n_labels > 2:
-            raise DataError(
-                f"View {table.name!r}: each of its {n_labels} labels occurs once, as names of "
-                f"samples do; leave the view out, or declare numbers as kofa.Real()."
-            )
+            what = f"each of its {n_labels} labels occurs once, as names of samples do"
+            raise DataError(what, table.name, cure="leave the view out", kinds=["Real"])
         return cls(n_classes)
 
     def encode(self, values: Array) -> Array:

@@ -26,8 +26,8 @@ class Poisson(Likelihood):
 
     A single count far above the others would still set the curvature of its whole column. So a
     count above `most` counts as Poisson only down to the rate where g bends as much as the
-    others may, and below it as the parabola that continues g: whoever saw 1000 where 3 were
-    expected is pulled up, but not without measure.
+    others may, and below it as the parabola that continues g: a sample with 1000 where 3 were
+    expected is pulled up, but only so far.
     """
 
     unit: ClassVar[Unit] = "log1p"
@@ -37,14 +37,10 @@ class Poisson(Likelihood):
     @classmethod
     def check(cls, table: Table) -> None:
         t = table.values
-        refuse(table, t < 0, "counts (0, 1, 2, …)", "declare the view as kofa.Real()")
+        refuse(table, t < 0, "counts (0, 1, 2, …)", kinds=["Real"])
         fractions = (t != np.floor(t)) & ~np.isnan(t)
-        refuse(
-            table,
-            fractions,
-            "whole counts (0, 1, 2, …)",
-            "round them, or declare the view as kofa.Real() or kofa.Positive()",
-        )
+        kinds = ("Real", "Positive")
+        refuse(table, fractions, "whole counts (0, 1, 2, …)", "round them", kinds)
 
     @classmethod
     def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
@@ -110,7 +106,7 @@ class Poisson(Likelihood):
     def _bisect(self, mean: Array, variance: Array, p: float) -> Array:
         largest = self._rates(mean, variance)[1].max(axis=-1)
         low = np.full(mean.shape, -1.0)  # P(t ≤ low) < p ≤ P(t ≤ high)
-        # The same for all p, so that all take the same way and none can overtake a larger one.
+        # The same for all p, so that quantiles never decrease with p.
         high = np.ceil(largest + _SURE * np.sqrt(largest) + 20.0)
         while True:
             # Whole numbers beyond 2^53 are further apart than one.
@@ -164,7 +160,7 @@ _LOG_SOFTPLUS_BEND = 0.1671
 _TRIMS = 5
 
 
-_SURE = 18.0  # standard deviations of a Poisson count that none exceeds, with a margin
+_SURE = 18.0  # a Poisson count is never this many standard deviations above its mean
 
 
 def _softplus(eta: Array) -> tuple[Array, Array]:

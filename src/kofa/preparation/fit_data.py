@@ -52,7 +52,7 @@ class FitData:
         given = read_data(data, declared, labels)
         for name in declared:
             if name not in given:
-                raise DataError(f"View {name!r} is declared but not in the data.")
+                raise DataError("it is declared but not in the data", name)
         tables = {
             name: square(replace(given[sources[name]], name=name), view.kernel)
             for name, view in views.items()
@@ -61,7 +61,7 @@ class FitData:
             _check_table(tables[name], view)
         samples = align(tables)
         if samples.n < 2:
-            raise DataError(f"Expected at least 2 samples but got {samples.n}.")
+            raise DataError("expected at least 2 samples", got=samples.n)
         named = frozenset(() if outputs is None else outputs)
         return cls(
             views, sources, tables, samples, frozenset(n for n in views if sources[n] in named)
@@ -240,7 +240,7 @@ def expand(declared: Mapping[str, View]) -> tuple[dict[str, View], dict[str, str
         named = {source: None} if view.kernel is None else as_kernels(view.kernel, source)
         for name, kernel in named.items():
             if name in views or (name != source and name in declared):
-                raise DeclarationError(f"View {name!r}: expected the name only once.")
+                raise DeclarationError("expected the name only once", name)
             views[name] = view if kernel is None else replace(view, kernel=kernel)
             sources[name] = source
     return views, sources
@@ -267,10 +267,8 @@ def square(table: Table, kernel: Kernel | None) -> Table:
     if not isinstance(kernel, Precomputed):
         return table
     if table.values.shape[0] != table.values.shape[1]:
-        raise DataError(
-            f"View {table.name!r}: expected a precomputed kernel of samples × samples "
-            f"but got shape {table.values.shape}."
-        )
+        what = f"expected a precomputed kernel of samples × samples but got {table.values.shape}"
+        raise DataError(what, table.name)
     table = _in_order(table)
     _check_kernel(table)
     return table
@@ -284,10 +282,11 @@ def _in_order(table: Table) -> Table:
     if len(unknown) == len(table.samples):
         return table  # columns with names of their own stand in the order of the rows
     if unknown:
-        raise DataError(
-            f"View {table.name!r}: expected the columns of a precomputed kernel to be its samples "
-            f"but {unknown[0]!r} is not among them."
+        what = (
+            f"expected the columns of a precomputed kernel to be its samples but {unknown[0]!r} "
+            f"is not among them"
         )
+        raise DataError(what, table.name)
     order = [place[sample] for sample in table.samples]
     return replace(table, values=table.values[:, order], columns=tuple(table.samples))
 
@@ -302,10 +301,11 @@ def _check_kernel(table: Table) -> None:
         i = int(np.argmax(apart))
         j = int(np.argmax(np.nan_to_num(np.abs(K[i] - K[:, i]))))
         a, b = (i, j) if table.samples is None else (table.samples[i], table.samples[j])
-        raise DataError(
-            f"View {table.name!r}: expected a symmetric precomputed kernel but it is {K[i, j]:.6g} "
-            f"between {a!r} and {b!r}, and {K[j, i]:.6g} the other way round."
+        what = (
+            f"expected a symmetric precomputed kernel but it is {K[i, j]:.6g} between {a!r} and "
+            f"{b!r}, and {K[j, i]:.6g} the other way round"
         )
+        raise DataError(what, table.name)
     there = np.flatnonzero(rows_seen(K))
     some = there[:: max(1, -(-len(there) // _LOOKED_AT))]
     whole = some[np.isfinite(K[np.ix_(some, some)]).all(axis=0)]
@@ -330,10 +330,12 @@ def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> N
     holes = np.isnan(values).any(axis=0)
     if holes.any():
         which = int(np.argmax(holes))
-        where = f"landmark {which}" if precomputed else table.label(which)
+        where = f" (landmark {which})" if precomputed else ""
         raise DataError(
-            f"View {table.name!r}, {where}: the {kernel_name(kernel)} kernel cannot take missing "
-            f"values; impute them first."
+            f"the {kernel_name(kernel)} kernel cannot take missing values{where}",
+            table.name,
+            None if precomputed else table.column(which),
+            cure="impute them first",
         )
 
 

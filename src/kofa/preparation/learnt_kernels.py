@@ -143,14 +143,15 @@ def _check_relevance(fit_data: FitData) -> None:
         )
         if asked and (name in fit_data.outputs or not fit_data.targets):
             raise DeclarationError(
-                f"View {name!r}: relevance='learn' needs an output to learn from; name one that "
-                f"has no kernel in outputs=[…], or give relevance as numbers."
+                "relevance='learn' needs an output to learn from",
+                name,
+                cure="name one that has no kernel in outputs=[…], or give relevance as numbers",
             )
         if asked and len(fit_data.complete) < 3:
-            raise DataError(
-                f"View {name!r}: relevance='learn' needs at least 3 samples with all inputs and "
-                f"an observed output but got {len(fit_data.complete)}."
+            what = (
+                "relevance='learn' needs at least 3 samples with all inputs and an observed output"
             )
+            raise DataError(what, name, got=len(fit_data.complete))
 
 
 def _anything_to_learn(fit_data: FitData) -> bool:

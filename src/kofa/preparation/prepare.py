@@ -84,11 +84,9 @@ class FittedView:
         if table.columns is not None and self.inputs is not None:
             table = self._by_name(table, table.columns, self.inputs)
         elif table.values.shape[1] != self.n_inputs:
-            turned = "; transposed? Pass its .T" if len(table.values) == self.n_inputs else ""
-            raise DataError(
-                f"View {table.name!r}: expected {self.n_inputs} columns as in fit "
-                f"but got {table.values.shape[1]}{turned}."
-            )
+            turned = "transposed? Pass its .T" if len(table.values) == self.n_inputs else ""
+            what = f"expected {self.n_inputs} columns as in fit"
+            raise DataError(what, table.name, got=table.values.shape[1], cure=turned)
         if isinstance(self.encoder, KernelMap):
             kernel = self.encoder.kernel
             chosen = self.encoder.V.astype(np.intp) if isinstance(kernel, Precomputed) else None
@@ -102,10 +100,8 @@ class FittedView:
         new = [label for label in labels if label not in place]
         if new:
             known = ", ".join(map(repr, list(place)[:10])) + (", …" if len(place) > 10 else "")
-            raise DataError(
-                f"View {table.name!r}: class {new[0]!r} was not seen in fit; mark it as missing "
-                f"(the classes are {known})."
-            )
+            cure = f"mark it as missing (the classes are {known})"
+            raise DataError(f"class {new[0]!r} was not seen in fit", table.name, cure=cure)
         code = np.array([place[label] for label in labels] + [np.nan])
         missing = np.isnan(table.values)
         index = np.where(missing, -1, np.nan_to_num(table.values)).astype(np.intp)
@@ -123,7 +119,7 @@ class FittedView:
             what = f"column {missing[0]!r} is missing" if missing else f"{extra[0]!r} is new"
             if table.samples is not None and set(wanted) <= set(table.samples):
                 what = "its rows have their names: transposed? Pass its .T"
-            raise DataError(f"View {table.name!r}: expected the columns seen in fit but {what}.")
+            raise DataError(f"expected the columns seen in fit but {what}", table.name)
         order = [place[column] for column in wanted]
         return replace(table, values=table.values[:, order], columns=wanted)
 

@@ -57,10 +57,8 @@ def pool(fit_data: FitData, name: str, kernel: Kernel, rng: np.random.Generator)
     if name not in fit_data.outputs and fit_data.has_output.any():
         candidates = candidates & fit_data.has_output[fit_data.samples.position[name]]
         if candidates.sum() < 2:
-            raise DataError(
-                f"View {name!r}: expected at least 2 samples with an observed output "
-                f"but got {candidates.sum()}."
-            )
+            what = "expected at least 2 samples with an observed output"
+            raise DataError(what, name, got=int(candidates.sum()))
     index = np.flatnonzero(candidates)
     check_missing(kernel, table, index)
     declared = landmarks.as_landmarks(view.landmarks)

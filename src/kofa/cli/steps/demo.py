@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kofa.cli.display import Screen, table
-from kofa.cli.steps import until_written
+from kofa.cli.steps.writing import until_written
 from kofa.errors import FileError
 from kofa.files import check_folder, new_folder, write_files, write_text
 from kofa.model import FactorModel
@@ -64,7 +64,7 @@ def with_holes(complete: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 def write_tables(folder: Path) -> list[str]:
     """Put the tables and their study into a new or empty folder; return the names of the files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileError(f"{folder}: expected a new or empty folder")
+        raise FileError("expected a new or empty folder", folder)
     check_folder(folder / "study.toml" if folder.exists() else folder)
     seen, new = with_holes(wines())
     files = {f"{name}.csv": frame for name, frame in seen.items()}

@@ -1,0 +1,1 @@
+"""The commands, as users call them. They import what they need when they run."""

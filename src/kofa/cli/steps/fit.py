@@ -1,0 +1,155 @@
+"""`kofa fit`: read the tables, fit, save and sum up."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kofa.cli import Stopped, UsageError
+from kofa.cli.display import Screen, counted, table
+from kofa.cli.given import plan_of_options
+from kofa.cli.plan import Plan, Source, naming_files
+from kofa.cli.steps.describe import describe, short_kernel
+from kofa.cli.steps.writing import until_written
+from kofa.cli.study import checked_study, read_study
+from kofa.errors import FileError
+from kofa.files import check_folder, hint, same_file
+from kofa.model import FactorModel
+from kofa.storage.archive import contents_of
+
+
+def plan_of(
+    study: Path | None,
+    views: Sequence[str],
+    kernels: Sequence[str],
+    reading: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Plan:
+    """What to fit: the study, changed by the options of the command line."""
+    base = None if study is None else read_study(checked_study(study))
+    plan = plan_of_options(views, kernels, reading, base)
+    plan.model.update(options)
+    for name in plan.model.get("outputs") or ():
+        if name not in plan.views:
+            cure = hint(name, plan.views, "the views are")
+            raise UsageError(f"there is no view {name!r}", source=f"--output {name}", cure=cure)
+    return plan
+
+
+def fit(
+    plan: Plan,
+    to: Path,
+    screen: Screen,
+    *,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = 30.0,
+    resume: bool = False,
+) -> FactorModel:
+    """Read, fit, save and sum up."""
+    _check_target(to, plan, "model")
+    checkpoint = _checked_checkpoint(checkpoint, to, plan)
+    _mention_checkpoint(checkpoint, resume, screen)
+    data = plan.read()
+    _check_orientation(data, plan.sources)
+    watch = screen.watch(plan.model.get("n_init", 1))
+    model = FactorModel(
+        plan.views,
+        **plan.model,
+        callback=watch,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )
+    began = time.perf_counter()
+    try:
+        with watch, naming_files(plan.sources), plan.naming_study():
+            model.fit(data, resume=resume)
+        summary = _summary(model, data, time.perf_counter() - began)
+    except KeyboardInterrupt:
+        raise Stopped(_how_to_continue(watch.place, checkpoint)) from None
+    with until_written(to):
+        model.save(to)
+        _remove(checkpoint, screen)
+    screen.report(*summary, f"\nmodel: {to}")
+    return model
+
+
+def _remove(checkpoint: Path, screen: Screen) -> None:
+    """Remove what is no longer needed; if that fails, the model is still written."""
+    try:
+        if checkpoint.exists() and contents_of(checkpoint) == "checkpoint":
+            checkpoint.unlink(missing_ok=True)
+    except OSError as error:
+        screen.warn(f"{checkpoint} is no longer needed but cannot be removed: {error.strerror}")
+
+
+def _checked_checkpoint(given: Path | None, to: Path, plan: Plan) -> Path:
+    """The file of the checkpoint, if it can be written."""
+    checkpoint = given or to.with_name(f"{to.name}.checkpoint")
+    if same_file(checkpoint, to):
+        where = f"--checkpoint {checkpoint}"
+        raise UsageError("expected another file than the model's", source=where)
+    _check_target(checkpoint, plan, "checkpoint")
+    return checkpoint
+
+
+def _check_target(path: Path, plan: Plan, contents: str) -> None:
+    """Never write a model or a checkpoint over something else."""
+    check_folder(path)
+    if any(same_file(path, source.file) for source in plan.sources.values()):
+        raise FileError("this is the file of a view", path, cure="choose another name")
+    if path.exists() and contents_of(path) != contents:
+        what = f"this file exists and is not a kofa {contents}"
+        raise FileError(what, path, cure="choose another name")
+
+
+def _check_orientation(data: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
+    """Raise for a table whose columns, not rows, are the samples of the others."""
+    for name, frame in data.items():
+        others = set().union(*(data[one].index for one in data if one != name))
+        if others.isdisjoint(frame.index) and not others.isdisjoint(frame.columns):
+            raise FileError(
+                "the columns, not the rows, are the samples of the other views",
+                sources[name].file,
+                cure=f"set transpose = true for view {name!r} in a study, as kofa init writes it",
+            )
+
+
+def _mention_checkpoint(checkpoint: Path, resume: bool, screen: Screen) -> None:
+    if resume and not checkpoint.exists():
+        screen.note(f"there is no checkpoint {checkpoint}; starting from the beginning")
+    elif checkpoint.exists() and not resume:
+        screen.warn(
+            f"starting anew; {checkpoint} of a fit that was stopped will be replaced (to continue "
+            f"that fit, stop this one and add --resume)"
+        )
+
+
+def _how_to_continue(place: str, checkpoint: Path) -> str:
+    stopped = f"stopped after {place}" if place else "stopped before the first iteration"
+    if not checkpoint.exists():
+        return f"{stopped}; nothing was written"
+    again = [one for one in sys.argv[1:] if one != "--resume"]
+    return f"{stopped}; continue with: {shlex.join(['kofa', *again, '--resume'])}"
+
+
+def _summary(model: FactorModel, data: Mapping[str, Any], seconds: float) -> list[Any]:
+    samples = set().union(*(frame.index for frame in data.values()))
+    state = "converged" if model.converged_ else "not converged"
+    head = (
+        f"{counted(model.n_factors_, 'factor')} of {counted(len(samples), 'sample')} in "
+        f"{counted(len(data), 'view')}; {state} after {counted(model.n_iter_, 'iteration')}, "
+        f"{seconds:.1f} s; bound {model.lower_bound_:.6g}\n"
+    )
+    rows = []
+    for name, one in describe(model)["views"].items():
+        frame = data[one["source"]]
+        missing = f"{frame.isna().to_numpy().mean():.1%}"
+        role = "output" if one["output"] else ""
+        kernel = short_kernel(one["kernel"])
+        rows.append((name, one["kind"], kernel, len(frame), one["columns"], missing, role))
+    names = ("view", "kind", "kernel", "samples", "columns", "missing", "role")
+    return [head, table(names, rows, ("samples", "columns", "missing"))]
