@@ -56,7 +56,7 @@ def best_of(
     plan = Plan([roles[m] for m in inputs], settings, _of_outputs(roles, alone))
     explained = partial(_explained, inner, outer, roles, seen=seen, alone=alone, rng=rng)
     best = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
-    whole = _all_directions(plan, inner)
+    whole = all_directions(plan, inner)
     if whole is not None and not best.stopped:
         other = explained(whole, _best_start(inner, whole, 1, rng, notify, journal, n_init))
         simple, of_all = (
@@ -68,7 +68,7 @@ def best_of(
     return best
 
 
-def _all_directions(plan: Plan, inner: Engine) -> Plan | None:
+def all_directions(plan: Plan, inner: Engine) -> Plan | None:
     """The inputs without noise, so that no direction is lost that the outputs may need.
 
     Columns that have nothing in common have no factors, and yet may tell about outputs. Left-out
@@ -106,7 +106,7 @@ def _explained(
     treated = iter(plan.roles)
     roles = [role if role.output else next(treated) for role in roles]
     with threads_for(inner.size * found.n_factors):
-        state, Z, explained = _explain(inner, outer, roles, found.state, seen, alone, rng)
+        state, Z, explained = explain(inner, outer, roles, found.state, seen, alone, rng)
     terms = _of_outputs(roles, explained)
     gain = sum(terms.values()) - sum(plan.waiting.values())
     history = tuple(
@@ -168,7 +168,7 @@ def _best_start(
     return best
 
 
-def _explain(
+def explain(
     inner: Engine,
     outer: Engine,
     roles: Sequence[Role],

@@ -9,7 +9,7 @@ import numpy as np
 
 from kofa import tuning
 from kofa.inference.engine import Engine, Latents
-from kofa.inference.fit import _all_directions, _explain
+from kofa.inference.fit import all_directions, explain
 from kofa.inference.global_step import global_step
 from kofa.inference.posterior import State
 from kofa.inference.pruning import informative
@@ -33,7 +33,8 @@ def read_out(
 
     In samples that have the view a factor may follow it, and in those that lack it something else.
     Where there are such samples the factors of the others are found anew; a few sweeps are enough.
-    As for outputs, the other views may be without noise.
+    As for outputs, the other views may be without noise; not with so many samples that the factors
+    lose nothing, where it would cost more than all else.
     """
     inner = engine.part(others)
     seen = inner.observed()
@@ -44,13 +45,13 @@ def read_out(
 
     def explained(treated: Sequence[Role], state: State | None) -> tuple[State, Latents]:
         state = _of_few_sweeps(inner, treated, state, most, rng)
-        return _explain(inner, outer, [*treated, target], state, seen, alone, rng)[:2]
+        return explain(inner, outer, [*treated, target], state, seen, alone, rng)[:2]
 
     known = tuple(found[i] for i in others)
     lacking = (seen & ~engine.part([m]).observed()).any()
     best = explained(treated, None if lacking else known)
-    whole = _all_directions(Plan(treated, settings), inner)
-    if whole is not None:
+    whole = all_directions(Plan(treated, settings), inner)
+    if whole is not None and engine.n_samples <= tuning.EXACT_READ_OUT_SAMPLES:
         other = explained(whole.roles, None)
         simple, of_all = ((state[-1:], inner.take(Z, seen)) for state, Z in (best, other))
         best = other if predicts_better(outer, simple, of_all, rng) else best
