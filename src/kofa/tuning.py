@@ -67,9 +67,10 @@ EXACT_SWEEPS: Final = 25
 MOST_READ_OUT: Final = 100
 MANY_PATTERNS: Final = 100
 READ_OUT_SWEEPS: Final = 5
-# Up to so many samples, in which each may have a direction of its own, the other views are also
-# tried without noise. (With 1,000 it cost half of a fit and changed nothing.)
-EXACT_READ_OUT_SAMPLES: Final = 300
+# Up to so many samples, in which each may have a direction of its own, all directions of the other
+# views take part, and these are also tried without noise. (With 1,000 samples that cost half of a
+# fit and changed nothing.)
+FEW_SAMPLES: Final = 300
 # Prior variances of η of an output that is not Gaussian; the one that predicts held-out samples
 # best is taken, from so many samples.
 SIGNALS: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)

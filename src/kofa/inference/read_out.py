@@ -33,13 +33,15 @@ def read_out(
 
     In samples that have the view a factor may follow it, and in those that lack it something else.
     Where there are such samples the factors of the others are found anew; a few sweeps are enough.
-    As for outputs, the other views may be without noise; not with so many samples that the factors
-    lose nothing, where it would cost more than all else.
+    Where samples are few all directions of the others take part, whatever number of factors the
+    model is allowed, and as for outputs the other views may be without noise. (With many samples it
+    would cost more than all else.)
     """
     inner = engine.part(others)
     seen = inner.observed()
     treated = [replace(roles[i], exact=roles[i].kernelized) for i in others]
-    most = tuning.MOST_READ_OUT if settings.free else settings.n_factors
+    few = engine.n_samples <= tuning.FEW_SAMPLES
+    most = tuning.MOST_READ_OUT if settings.free or few else settings.n_factors
     outer, target = engine.part([m], seen), replace(roles[m], output=True)
     alone = unexplained(outer, [target])
 
@@ -51,7 +53,7 @@ def read_out(
     lacking = (seen & ~engine.part([m]).observed()).any()
     best = explained(treated, None if lacking else known)
     whole = all_directions(Plan(treated, settings), inner)
-    if whole is not None and engine.n_samples <= tuning.EXACT_READ_OUT_SAMPLES:
+    if few and whole is not None:
         other = explained(whole.roles, None)
         simple, of_all = ((state[-1:], inner.take(Z, seen)) for state, Z in (best, other))
         best = other if predicts_better(outer, simple, of_all, rng) else best
