@@ -190,6 +190,7 @@ UNLABELLED_GAIN: Final = 0.9
 
 # ---------------------------------------------------------------- landmarks and relevance vectors
 
+# Up to so many samples all are landmarks; kernels of more cost more than they gain.
 AUTO_LANDMARKS: Final = 2000
 # Candidates for each landmark, drawn at random before the choice: it costs a product with each.
 LANDMARK_CANDIDATES: Final = 4

@@ -78,3 +78,15 @@ def test_intervals_hold_where_new_samples_have_directions_of_their_own(rng, outp
     model = kofa.FactorModel(views, outputs=outputs).fit({"x": x[:50], "y": y[:50]})
     low, high = model.predict_quantiles({"x": x[50:]}, "y", [0.05, 0.95])
     assert 0.85 < np.mean((low <= y[50:]) & (y[50:] <= high)) < 0.95
+
+
+def test_a_constant_column_has_no_loss(rng):
+    Z = rng.standard_normal((30, 4))
+    y = Z @ rng.standard_normal((4, 3)) + rng.standard_normal((30, 3))
+    losses = []
+    for table in (y, np.column_stack([y, np.full(30, 2.0)])):
+        engine, view = explained(table, Z)
+        nothing = np.zeros((4, table.shape[1])).T
+        view = replace(view, weights=replace(view.weights, mean=nothing), tau=Known(np.ones(1)))
+        losses.append(left_out_loss(engine.rows.views[0], view, Z, 1.0))
+    np.testing.assert_allclose(losses[1], losses[0], rtol=0.1)

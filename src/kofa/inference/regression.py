@@ -26,7 +26,7 @@ from kofa.inference.role import Role
 from kofa.inference.start import LEAST_ENERGY, start_view
 from kofa.inference.statistics import Statistics, ViewStatistics, centred
 from kofa.inference.surrogate import refine
-from kofa.linalg import Array, Groups
+from kofa.linalg import Array, BoolArray, Groups
 
 _ROUNDS = 12  # of updates of one view, at most
 _GAIN = 1e-5  # nats per sample below which it has converged
@@ -144,8 +144,9 @@ def left_out_loss(data: Observations, view: ViewPosterior, Z: Array, copies: flo
         return np.asarray(-2.0 * data.tangent(eta)[0].sum(axis=1))
     mean, h = _with_leverage(view, Z)
     error = np.where(data.mask, (data.values - mean) / (1.0 - h), 0.0)
-    spread = np.where(data.mask, data.values - view.weights.y_mean, 0.0) ** 2
-    return np.asarray(error**2 @ (len(Z) / np.maximum(spread.sum(axis=0), np.finfo(float).tiny)))
+    spread = (np.where(data.mask, data.values - view.weights.y_mean, 0.0) ** 2).sum(axis=0)
+    varies = _varies(spread, len(Z))
+    return np.asarray(error[:, varies] ** 2 @ (len(Z) / spread[varies]))
 
 
 def variance_of_own_directions(data: Observations, view: ViewPosterior, Z: Array) -> Array:
@@ -163,6 +164,11 @@ def _with_leverage(view: ViewPosterior, Z: Array) -> tuple[Array, Array]:
     """⟨w_d⟩·z_n + ⟨b_d⟩ for a known Z, and its variance in units of the noise, each (N, D)."""
     mean, variance = linear_predictor(known(Z, Groups.one(len(Z))), view.weights)
     return mean, np.minimum(view.precision * variance, _MOST_LEVERAGE)
+
+
+def _varies(square: Array, n: Array | float) -> BoolArray:
+    """Which columns vary by more than rounding; a constant one predicts itself."""
+    return np.asarray(square > np.finfo(float).eps * n)
 
 
 def _terms(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> dict[str, float]:
@@ -221,6 +227,7 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
     lam = np.maximum(eigenvalues, 0.0)[s.columns.label]
     r = s.columns.matmul(s.R * root, U)
     a, tau = 1.0 / (1.0 - tuning.OUTPUT_START_NOISE), view.precision
+    varies = _varies(s.y_square, s.n_column)  # constant columns say nothing of the scale
     prior = view.tau_prior
     for _ in range(_SCALE_STEPS):
         variance = 1.0 / (a + tau[:, None] * lam)
@@ -233,7 +240,7 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
         next_tau = np.broadcast_to(
             (prior.shape + 0.5 * n) / (prior.rate + 0.5 * np.maximum(residual, 0.0)), tau.shape
         )
-        determined = float((1.0 - a * variance).sum())
+        determined = float((1.0 - a * variance)[varies].sum())
         # As if one weight more were known, of the size of the start
         next_a = (determined + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
         change = max(abs(np.log(next_a / a)), float(np.abs(np.log(next_tau / tau)).max()))
