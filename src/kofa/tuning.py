@@ -68,8 +68,8 @@ MOST_READ_OUT: Final = 100
 MANY_PATTERNS: Final = 100
 READ_OUT_SWEEPS: Final = 5
 # Up to so many samples, in which each may have a direction of its own, all directions of the other
-# views take part, and these are also tried without noise. (With 1,000 samples that cost half of a
-# fit and changed nothing.)
+# views are tried as well, with noise and without. (With 1,000 samples that cost half of a fit and
+# changed nothing.)
 FEW_SAMPLES: Final = 300
 # Prior variances of η of an output that is not Gaussian; the one that predicts held-out samples
 # best is taken, from so many samples.

@@ -33,28 +33,29 @@ def read_out(
 
     In samples that have the view a factor may follow it, and in those that lack it something else.
     Where there are such samples the factors of the others are found anew; a few sweeps are enough.
-    Where samples are few all directions of the others take part, whatever number of factors the
-    model is allowed, and as for outputs the other views may be without noise. (With many samples it
-    would cost more than all else.)
+    Where samples are few, all directions of the others are tried as well, with noise and without,
+    whatever number of factors the model is allowed. (With many samples it would cost more than all
+    else.)
     """
     inner = engine.part(others)
     seen = inner.observed()
     treated = [replace(roles[i], exact=roles[i].kernelized) for i in others]
-    few = engine.n_samples <= tuning.FEW_SAMPLES
-    most = tuning.MOST_READ_OUT if settings.free or few else settings.n_factors
     outer, target = engine.part([m], seen), replace(roles[m], output=True)
     alone = unexplained(outer, [target])
 
-    def explained(treated: Sequence[Role], state: State | None) -> tuple[State, Latents]:
+    def explained(treated: Sequence[Role], state: State | None, most: int) -> tuple[State, Latents]:
         state = _of_few_sweeps(inner, treated, state, most, rng)
         return explain(inner, outer, [*treated, target], state, seen, alone, rng)[:2]
 
-    known = tuple(found[i] for i in others)
     lacking = (seen & ~engine.part([m]).observed()).any()
-    best = explained(treated, None if lacking else known)
+    known = None if lacking else tuple(found[i] for i in others)
+    own = tuning.MOST_READ_OUT if settings.free else settings.n_factors
+    best = explained(treated, known, own)
     whole = all_directions(Plan(treated, settings), inner)
-    if few and whole is not None:
-        other = explained(whole.roles, None)
+    more = [] if settings.free else [treated]
+    more += [] if whole is None else [list(whole.roles)]
+    for others_treated in more if engine.n_samples <= tuning.FEW_SAMPLES else []:
+        other = explained(others_treated, None, tuning.MOST_READ_OUT)
         simple, of_all = ((state[-1:], inner.take(Z, seen)) for state, Z in (best, other))
         best = other if predicts_better(outer, simple, of_all, rng) else best
     return best[0]
