@@ -166,9 +166,10 @@ class InMemory:
             some = [view.take(np.flatnonzero(rows)) for view in some]
         return InMemory(Rows.stack(some), self.block_rows)
 
-    def observed(self) -> BoolArray:
-        """Which samples have something observed."""
-        return np.asarray(np.any([_has(view) for view in self.rows.views], axis=0))
+    def observed(self, views: Sequence[int] | None = None) -> BoolArray:
+        """Which samples have something of some views, or of any."""
+        some = range(len(self.rows.views)) if views is None else views
+        return np.asarray(np.any([_has(self.rows.views[m]) for m in some], axis=0))
 
     def sample(
         self, m: int, rng: np.random.Generator, beside: Sequence[int] | None = None
@@ -177,7 +178,7 @@ class InMemory:
         data = self.rows.views[m]
         qualify = _has(data)
         if beside is not None:
-            qualify = qualify & np.any([_has(self.rows.views[i]) for i in beside], axis=0)
+            qualify = qualify & self.observed(beside)
         return sample_rows(data, qualify, rng)
 
     def view(self, m: int, rows: IntArray) -> Observations:

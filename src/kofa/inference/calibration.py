@@ -58,7 +58,7 @@ def calibrate(
     q = project(beside, tuple(state[i] for i in others), within=1e-3)
     competing = likelihood.competing
     mean, variance = linear_predictor(q, view.weights, competing, blurred=view.blurred)
-    copies = float(engine.part([m]).observed().sum()) / len(rows)
+    copies = float(engine.observed([m]).sum()) / len(rows)
     precision = np.outer(view.column_precision, view.alpha.mean)
     mean = left_out(data, mean, precision, q.mean, copies)
     if competing:

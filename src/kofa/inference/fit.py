@@ -217,5 +217,5 @@ def _with_noise(
     data, z = engine.view(m, rows), engine.take(Z, rows)
     if likelihood is None:
         return replace(view, overdispersion=variance_of_own_directions(data, view, z))
-    n_labelled = float(engine.part([m]).observed().sum())
+    n_labelled = float(engine.observed([m]).sum())
     return replace(view, overdispersion=overdispersion(data, view, z, n_labelled / len(rows)))

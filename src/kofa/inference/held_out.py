@@ -17,8 +17,6 @@ from kofa.inference.surrogate import refine
 from kofa.linalg import Array, BoolArray, IntArray
 
 _STRATA = 8  # columns by whose values these are drawn
-
-
 _STEP = 1e-4  # of a difference quotient
 
 

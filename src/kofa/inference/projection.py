@@ -19,17 +19,9 @@ from kofa.inference.posterior import State, ViewPosterior
 from kofa.linalg import Array, IntArray, by_rows, pack, pack_outer, unpack
 
 _MOST_ROUNDS = 200  # of a row that is projected by itself
-
-
 _TRUST = 3.0  # times one and the size of η, the most that a step may change it
-
-
 _OVERSHOOT = 0.1  # beyond the top of a line, relative to the slope where it begins
-
-
 _DIFFERENCE = 1e-5  # between slopes of which curvatures are made
-
-
 _ROUNDING = 1e-6
 
 

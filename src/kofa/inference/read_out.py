@@ -47,7 +47,7 @@ def read_out(
         state = _of_few_sweeps(inner, treated, state, most, rng)
         return explain(inner, outer, [*treated, target], state, seen, alone, rng)[:2]
 
-    lacking = (seen & ~engine.part([m]).observed()).any()
+    lacking = (seen & ~engine.observed([m])).any()
     known = None if lacking else tuple(found[i] for i in others)
     own = tuning.MOST_READ_OUT if settings.free else settings.n_factors
     best = explained(treated, known, own)

@@ -123,7 +123,7 @@ def predicts_better(
     gain = variance = 0.0
     for m, (first, second) in enumerate(zip(simple[0], other[0], strict=True)):
         rows = engine.sample(m, rng)
-        data, copies = engine.view(m, rows), float(engine.part([m]).observed().sum()) / len(rows)
+        data, copies = engine.view(m, rows), float(engine.observed([m]).sum()) / len(rows)
         gains = left_out_loss(data, first, engine.take(simple[1], rows), copies)
         gains = gains - left_out_loss(data, second, engine.take(other[1], rows), copies)
         gain += float(gains.mean())

@@ -15,11 +15,7 @@ from kofa.errors import DataError, DeclarationError
 from kofa.linalg import Array, IntArray, by_rows, filled_up, inner, squared_distances
 
 _SHOWN = 8  # features whose relevance a repr lists
-
-
 _CACHE = 2**15  # numbers that stay near the processor
-
-
 LARGEST = 1e150  # whose square is still a number
 
 

@@ -16,8 +16,6 @@ from kofa.kernels.mixture import components, kernel_name
 from kofa.linalg import Array, BoolArray, IntArray, by_rows, centre
 
 _BLOCK = 2**20  # entries of a kernel that are computed at a time
-
-
 ROUNDING = 1e-9  # of a similarity: what less of it is left unexplained may be rounding
 
 

@@ -17,8 +17,6 @@ from kofa.linalg import LOG_2PI, Array, IntArray
 # Nodes of a quadrature (tests/test_likelihoods.py): errors below 1e-8, and below 1e-6 where the
 # classes differ in variance.
 _NODES_UNEQUAL = 64
-
-
 _ALL_BUT_LINEAR = -1e4  # from here on down φ/Φ is −x, and differences from it are rounding
 
 

@@ -155,11 +155,7 @@ class Poisson(Likelihood):
 
 
 _LOG_SOFTPLUS_BEND = 0.1671
-
-
 _TRIMS = 5
-
-
 _SURE = 18.0  # a Poisson count is never this many standard deviations above its mean
 
 
