@@ -527,3 +527,44 @@ def test_caller_data_of_mixed_kinds_are_not_changed(rng, options):
     for name, y in data.items():
         same = (y == before[name]) | ((y != y) & (before[name] != before[name]))
         assert same.all()
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
+def test_constant_columns_change_nothing(rng, kernel, outputs):
+    """Neither the factors nor other columns; and they are predicted as what they are."""
+    x = rng.standard_normal((60, 4))
+    y = x[:, :2] + 2.0 * rng.standard_normal((60, 2))
+    constant = np.column_stack([np.full(60, 5.0), y, np.full(60, 3.0)])
+    views = {
+        "x": kofa.Real(kernel=kernel),
+        "y": kofa.Positive() if outputs is None else kofa.Real(),
+    }
+    if outputs is None:
+        y, constant = np.exp(y), np.exp(constant)
+    without, given = (
+        kofa.FactorModel(views, outputs=outputs).fit({"x": x, "y": t}) for t in (y, constant)
+    )
+    assert given.lower_bound_ == without.lower_bound_
+    expected, found = (m.predict({"x": x[:9]}, "y", return_std=True) for m in (without, given))
+    for wanted, got in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(got[:, 1:3], wanted)
+    np.testing.assert_allclose(found[0][:, [0, 3]], constant[:9, [0, 3]], rtol=1e-12)
+    np.testing.assert_array_equal(found[1][:, [0, 3]], 0.0)
+    np.testing.assert_array_equal(given.weights("y")[[0, 3]], 0.0)
+    scores = (m.score_samples({"x": x, "y": t}) for m, t in ((without, y), (given, constant)))
+    np.testing.assert_array_equal(*scores)
+
+
+@pytest.mark.filterwarnings("ignore:.*same value in all samples")
+def test_models_of_constant_columns_are_kept(rng, tmp_path):
+    x = np.column_stack([rng.standard_normal((40, 3)), np.ones(40)])
+    model = kofa.FactorModel({"x": kofa.Real(sparse=True)}).fit({"x": x})
+    assert 3 not in model.selected_features("x")
+    assert len(model.feature_relevance("x")) == 4
+    model.save(tmp_path / "m.kofa")
+    again = kofa.load(tmp_path / "m.kofa")
+    np.testing.assert_array_equal(
+        again.reconstruct({"x": x})["x"], model.reconstruct({"x": x})["x"]
+    )

@@ -44,7 +44,7 @@ from kofa.inference.start import energy
 from kofa.kernels.kernel_map import KernelMap
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import Array, BoolArray
-from kofa.preparation.fit_data import FitData, rows_seen, warn_of_slips
+from kofa.preparation.fit_data import FitData, warn_of_slips
 from kofa.preparation.prepare import (
     FittedView,
     fit_views,
@@ -242,9 +242,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             warn_of_slips(fit_data, declared=self.views is not None)
         samples = fit_data.samples
         # Samples without any observation say nothing: they get the prior.
-        seen: BoolArray = np.any(
-            [rows_seen(samples.spread(table)) for table in fit_data.tables.values()], axis=0
-        )
+        seen: BoolArray = np.any([fit_data.seen(name) for name in fit_data.tables], axis=0)
         with self._journal(fit_data, rng, resume) as journal:
             fitted = journal.once(partial(fit_views, fit_data, rng), rng)
             infer = partial(self._infer, fit_data, seen=seen, rng=rng, journal=journal)
@@ -528,7 +526,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         """
         fitted, mean = self._fitted(view), self._posterior(view).weights.mean
         if isinstance(fitted.layer, Gaussian):
-            mean = fitted.layer.scaling.decode_std(mean.T).T
+            mean = fitted.layer.scaling.decode_std(fitted.layer.of_all_columns(mean.T)).T
         rows = None if fitted.inputs is None else fitted.outputs
         return named(mean, rows, self.factor_names_)
 

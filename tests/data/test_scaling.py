@@ -29,3 +29,9 @@ def test_one_spread_for_all_columns_keeps_their_ratios(rng):
     encoded = Scaling.fit(x, by_column=False).encode(x)
     np.testing.assert_allclose(np.mean(encoded**2), 1.0, rtol=1e-10)
     np.testing.assert_allclose(np.divide(*encoded.std(0)), np.divide(*x.std(0)), rtol=1e-10)
+
+
+def test_constant_columns_are_marked_where_others_vary():
+    x = np.array([[2.0, 5.0, np.nan], [2.0, 6.0, 3.0], [2.0, 7.0, np.nan]])
+    np.testing.assert_array_equal(Scaling.fit(x, no_spread=0.0).spread > 0, [False, True, True])
+    np.testing.assert_array_equal(Scaling.fit(x[:, :1], no_spread=0.0).spread, 1.0)

@@ -49,7 +49,8 @@ class Scaling:
         """Observed mean and standard deviation of each column, or one spread for all.
 
         A constant column has no spread to divide by: it becomes zero, and with an infinite
-        `no_spread` so does whatever it holds later.
+        `no_spread` so does whatever it holds later. A `no_spread` of zero marks columns that are
+        constant in two rows or more, if others are not.
         """
         values = _TRANSFORMS[unit](values)
         observed = ~np.isnan(values)
@@ -60,11 +61,18 @@ class Scaling:
         centred = np.where(observed, (values - centre) / size_or_one, 0.0)
         spread = np.sqrt((centred**2).sum(axis=0) / n)
         spread = np.where(spread > 1e-13, spread, 0.0) * size_or_one
+        marked = (spread == 0) & (n > 1) & (spread > 0).any() & (no_spread == 0)
         if not by_column:
             largest = max(float(spread.max()), np.finfo(float).tiny)
             common = np.sqrt(np.average((spread / largest) ** 2, weights=n)) * largest
             spread = np.full_like(spread, common)
-        return cls(centre, np.where(spread > 0, spread, no_spread), unit)
+        spread = np.where(spread > 0, spread, no_spread or 1.0)
+        return cls(centre, np.where(marked, 0.0, spread), unit)
+
+    def take(self, columns: BoolArray) -> Scaling:
+        """That of some of the columns."""
+        typical = None if self.typical is None else self.typical[columns]
+        return Scaling(self.centre[columns], self.spread[columns], self.unit, typical)
 
     def encode(self, values: Array) -> Array:
         with np.errstate(over="ignore"):  # infinity is out of reach as well

@@ -42,6 +42,10 @@ class Likelihood:
         """Targets (n, D) from a table's values, NaN where missing; an array of its own."""
         return values.copy()
 
+    def of_all_columns(self, values: Array) -> Array:
+        """What inference says of columns (…, D'), with zeros for those that it did not see."""
+        return values
+
     def beyond(self, values: Array) -> BoolArray:
         """Rows with values that are too far away, which count as less far."""
         return np.zeros(len(values), dtype=bool)

@@ -16,20 +16,37 @@ from kofa.linalg import Array, BoolArray
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Likelihood):
-    """y ~ N(η, 1/τ) on the scale of the columns, τ learnt."""
+    """y ~ N(η, 1/τ) on the scale of the columns, τ learnt.
+
+    A constant column is none of inference's: with a noise near zero it would outweigh the others.
+    """
 
     predicts_by_mean: ClassVar[bool] = True
     scaling: Scaling
 
     @classmethod
     def resolve(cls, table: Table, by_column: bool = True) -> Self:
-        return cls(Scaling.fit(table.values, by_column, cls.unit))
+        return cls(Scaling.fit(table.values, by_column, cls.unit, no_spread=0.0))
+
+    @property
+    def varies(self) -> BoolArray:
+        """The columns that inference sees: (D,)."""
+        return np.asarray(self.scaling.spread > 0)
 
     def encode(self, values: Array) -> Array:
-        return np.clip(self.scaling.encode(values), -REACH, REACH)
+        return np.clip(self._encode(values), -REACH, REACH)
+
+    def _encode(self, values: Array) -> Array:
+        return self.scaling.take(self.varies).encode(values[:, self.varies])
 
     def beyond(self, values: Array) -> BoolArray:
-        return np.asarray((np.abs(self.scaling.encode(values)) > REACH).any(axis=1))
+        return np.asarray((np.abs(self._encode(values)) > REACH).any(axis=1))
+
+    def of_all_columns(self, values: Array) -> Array:
+        varies = self.varies
+        whole = np.zeros((*values.shape[:-1], len(varies)))
+        whole[..., varies] = values
+        return whole
 
     @property
     def curvature(self) -> None:
@@ -37,7 +54,8 @@ class Gaussian(Likelihood):
 
     def _decode(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean and standard deviation in the user's units, or their logarithms."""
-        return self.scaling.decode(mean), self.scaling.decode_std(np.sqrt(variance))
+        mean, std = self.of_all_columns(mean), self.of_all_columns(np.sqrt(variance))
+        return self.scaling.decode(mean), self.scaling.decode_std(std)
 
     def predict(self, mean: Array, variance: Array) -> Array:
         return self._decode(mean, variance)[0]
@@ -50,5 +68,5 @@ class Gaussian(Likelihood):
         return np.asarray(mean + ndtri(p) * std)
 
     def log_unit(self, values: Array) -> Array:  # noqa: ARG002
-        """log |d encoded / d value|, by column or by entry."""
-        return -np.log(self.scaling.spread)
+        """log |d encoded / d value|, by column that varies or by entry."""
+        return -np.log(self.scaling.spread[self.varies])

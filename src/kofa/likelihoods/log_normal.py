@@ -40,7 +40,7 @@ class LogNormal(Gaussian):
         return _exp(super().quantile(mean, variance, p))
 
     def log_unit(self, values: Array) -> Array:
-        return super().log_unit(values) - np.log(values)
+        return super().log_unit(values) - np.log(values[:, self.varies])
 
 
 _LARGEST_LOG = 709.0  # of a number

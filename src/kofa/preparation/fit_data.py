@@ -188,7 +188,9 @@ class FitData:
     def rows_seen(self, name: str) -> BoolArray:
         """Rows of a view's table that tell something."""
         values = self.tables[name].values
-        return self.scaling[name].seen(values) if name in self.kernels else rows_seen(values)
+        if name in self.kernels:
+            return self.scaling[name].seen(values)
+        return rows_seen(self.likelihoods[name].encode(values))
 
     def training_set(self, rows: IntArray) -> TrainingSet:
         """Inputs and targets of some samples, from which kernels can be learnt."""

@@ -74,7 +74,8 @@ def relevances(name: str, view: FittedView, posterior: ViewPosterior) -> Array:
             f"a kernel such as RBF(relevance='learn')."
         )
     # Σ_k ⟨w_dk⟩² in units of the noise: the signal of a column whose factors have variance one
-    return np.asarray(posterior.precision * (posterior.weights.mean**2).sum(axis=1))
+    signal = posterior.precision * (posterior.weights.mean**2).sum(axis=1)
+    return view.layer.of_all_columns(signal)
 
 
 def off_below(view: FittedView, posterior: ViewPosterior, relevance: Array) -> Array | float:
@@ -87,7 +88,7 @@ def off_below(view: FittedView, posterior: ViewPosterior, relevance: Array) -> A
         return _relevant_from(relevance[np.ptp(view.encoder.V, axis=0) > 0])
     n_columns, n_factors = posterior.weights.mean.shape
     n = 1.0 / (posterior.weights.bias_variance * posterior.precision)
-    return np.asarray(chdtri(n_factors, tuning.FEATURE_CHANCE / n_columns) / n)
+    return view.layer.of_all_columns(chdtri(n_factors, tuning.FEATURE_CHANCE / n_columns) / n)
 
 
 def _relevant_from(relevance: Array) -> float:

@@ -118,7 +118,7 @@ SCHEMA: dict[type[Any], Fields] = {
         "mean_self": number, "by_row": truth,
     },
     Scaling: {
-        "centre": reals("C"), "spread": reals("C", above=0.0, infinite=True),
+        "centre": reals("C"), "spread": reals("C", least=0.0, infinite=True),
         "unit": f.one_of(*get_args(Unit)), "typical": maybe(reals("C")),
     },
     likelihoods.Gaussian: {"scaling": _scaling},
@@ -142,7 +142,7 @@ SCHEMA: dict[type[Any], Fields] = {
         "kind": Field(lambda value: isinstance(value, type) and value in SAVED_LIKELIHOODS),
         "encoder": instance(*SAVED_LIKELIHOODS, KernelMap),
         "source": f.text,
-        "inputs": f.column_names("C"), "n_inputs": whole, "outputs": f.column_names("D"),
+        "inputs": f.column_names("C"), "n_inputs": whole, "outputs": f.column_names("O"),
         "classes": f.anything, "dtype": f.anything,  # of labels: see `validation`
         **_calibration,
         "landmarks": f.indices(),

@@ -115,11 +115,14 @@ def _check_view(view: FittedView, n_factors: int, gives_energy: bool) -> None:
 
 
 def _sizes(view: FittedView) -> dict[str, int]:
-    """The number C of columns of the data, and D of those of the Gaussian layer."""
+    """The number C of columns of the data, O of those predicted, and D of the Gaussian layer's."""
     encoder, n = view.encoder, view.n_inputs
     if isinstance(encoder, KernelMap):
-        return {"C": n, "D": len(encoder.V)}
-    return {"C": n, "D": encoder.n_classes if isinstance(encoder, Multinomial) else n}
+        return {"C": n, "O": len(encoder.V), "D": len(encoder.V)}
+    if isinstance(encoder, Multinomial):
+        return {"C": n, "O": encoder.n_classes, "D": encoder.n_classes}
+    varies = encoder.varies if isinstance(encoder, Gaussian) else np.ones(n, dtype=bool)
+    return {"C": n, "O": n, "D": int(varies.sum())}
 
 
 def _check_encoder(name: str, view: FittedView) -> None:
@@ -134,6 +137,7 @@ def _check_encoder(name: str, view: FittedView) -> None:
     if isinstance(encoder, Gaussian):
         require(encoder.scaling.unit == encoder.unit, "it is on another scale")
         check_entries("spread", encoder.scaling.spread)  # is infinite only in kernels
+        require(bool(encoder.varies.any()), "none of its columns varies")
     elif isinstance(encoder, Multinomial):
         require(view.n_inputs == 1, "it has several columns of labels")
         _check_labels(view.classes, view.dtype, encoder.n_classes)
@@ -152,6 +156,7 @@ def _check_kernel(name: str, encoder: KernelMap, view: FittedView) -> None:
     precomputed = isinstance(kernel, kernels.Precomputed)
     unit = "value" if precomputed else view.kind.unit
     require(encoder.scaling.unit == unit, "it is on another scale")
+    require(bool((encoder.scaling.spread > 0).all()), "its spread is not positive")
     require(V.ndim == (1 if precomputed else 2) and len(V) > 0, "it has no landmarks")
     check_entries("landmarks", V)
     if precomputed:
