@@ -104,7 +104,7 @@ VIEWS = [
     ("x", {"encoder.kernel.weights": "learn"}, "not resolved"),
     ("x", {"encoder.kernel.weights": (1.0,)}, "weights"),
     ("x", {"encoder.column_mean": shorter}, "shape"),
-    ("x", {"encoder.scaling.spread": first(-1.0)}, "too small"),
+    ("x", {"encoder.scaling.spread": first(0.0)}, "spread is not positive"),
     ("x", {"encoder.scaling.unit": "log"}, "another scale"),
     ("n", {"encoder.rate": first(-1.0)}, "too small"),
     ("n", {"encoder.most": first(np.nan)}, "not finite"),
