@@ -35,7 +35,7 @@ from kofa.errors import DataError, DeclarationError, warn
 from kofa.inference.calibration import Calibration, calibrate
 from kofa.inference.fit import best_of
 from kofa.inference.observations import Rows
-from kofa.inference.posterior import State, ViewPosterior
+from kofa.inference.posterior import State, ViewPosterior, n_factors_of
 from kofa.inference.read_out import read_out
 from kofa.inference.regression import ReadOut
 from kofa.inference.role import Role
@@ -135,7 +135,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     views_ : dict of str → fitted view
         What fit resolved of each view, in the order of the model. Stable of it: the names, as
         above, and ``views_[name].landmarks``, the rows in fit that a kernel compares with.
-    posterior_ : tuple of posteriors, one for each view in the same order
+    posterior_ : dict of str → posterior of a view
         Stable of it: ``weights.mean`` (D, K), on the scale of the model, and ``alpha.mean`` and
         ``tau.mean``, the mean precisions of the weights and of the noise. All else in `views_`
         and `posterior_` may change in any version.
@@ -290,7 +290,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             n: v.encoder.kernel for n, v in fitted.items() if isinstance(v.encoder, KernelMap)
         }
         self.classes_ = {n: v.classes for n, v in fitted.items() if v.classes is not None}
-        self.n_factors_ = state[0].weights.mean.shape[1]
+        self.n_factors_ = n_factors_of(state)
         self.factor_names_ = [f"factor{k + 1}" for k in range(self.n_factors_)]
         self.n_iter_ = len(bounds)
         self.converged_ = converged
@@ -325,12 +325,12 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         seen: BoolArray,
         rng: np.random.Generator,
         journal: Journal,
-    ) -> tuple[InMemory, Run, list[Role]]:
+    ) -> tuple[InMemory, Run, dict[str, Role]]:
         """Encode the samples that say something, and find their factors."""
-        observed = [
-            view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
+        observed = {
+            name: view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
             for name, view in fitted.items()
-        ]
+        }
         engine = InMemory(Rows.stack(observed))
         treated = roles(fit_data, fitted)
         settings = self._settings(treated)
@@ -344,9 +344,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
             run = best_of(engine, treated, settings, n_init, rng, notify, journal)
         return engine, run, treated
 
-    def _settings(self, treated: Sequence[Role]) -> Settings:
+    def _settings(self, treated: Mapping[str, Role]) -> Settings:
         """What was asked for, or what serves outputs best, or tables without outputs."""
-        exact = any(role.exact for role in treated)
+        exact = any(role.exact for role in treated.values())
         n_factors, tol = (
             (tuning.MOST_KERNEL_FACTORS, tuning.TOL_WITH_OUTPUTS)
             if exact
@@ -364,25 +364,22 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         self,
         fitted: Mapping[str, FittedView],
         engine: InMemory,
-        treated: Sequence[Role],
+        treated: Mapping[str, Role],
         state: State,
         rng: np.random.Generator,
     ) -> dict[str, ReadOut]:
         """How each input that is explained directly follows from the others."""
-        names, found = list(fitted), {}
-        inputs = [m for m, role in enumerate(treated) if not role.output]
-        for m in inputs:
-            view = fitted[names[m]]
-            others = [i for i in inputs if fitted[names[i]].source != view.source]
+        found = {}
+        inputs = {name: view for name, view in fitted.items() if not view.role.output}
+        for name, view in inputs.items():
+            others = [other for other in inputs if inputs[other].source != view.source]
             if view.likelihood is None or not others:
                 continue
-            q = read_out(engine, treated, state, m, others, self._settings(treated), rng)
-            places = [*others, m]
+            q = read_out(engine, treated, state, name, others, self._settings(treated), rng)
             calibrated = Calibration()
             if view.likelihood.has("log_predictive"):
-                part = engine.part(places)
-                calibrated = calibrate(part, q, len(others), range(len(others)), rng)
-            found[names[m]] = ReadOut(tuple(names[i] for i in places), q, *calibrated)
+                calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
+            found[name] = ReadOut(q, *calibrated)
         return found
 
     def _warn_of_ceiling(self, run: Run) -> None:
@@ -642,8 +639,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if output is not None and not self._fitted(output).role.output:
             raise DataError(f"View {output!r} is not an output of this model.")
-        state = dict(zip(self.views_, self.posterior_, strict=True))
-        return inspection.kernel_weights(self.views_, state, output)
+        return inspection.kernel_weights(self.views_, self.posterior_, output)
 
     # ------------------------------------------------------------ files
 
@@ -671,8 +667,8 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         held = {
             "parameters": self._saved_parameters(),
             "views": self.views_,
-            "posterior": self.posterior_,
-            "readouts": self.readouts_,
+            "posterior": tuple(self.posterior_.values()),
+            "readouts": {n: model_file.saved_read_out(one) for n, one in self.readouts_.items()},
             "converged": bool(self.converged_),
             "path": model_file.bounds_as_table(self.lower_bounds_, self.lower_bound_terms_),
         }
@@ -700,7 +696,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         return self.views_[view]
 
     def _posterior(self, view: str) -> ViewPosterior:
-        return self.posterior_[list(self.views_).index(view)]
+        return self.posterior_[view]
 
     def _check_view(self, view: str) -> None:
         if not is_among(view, self.views_):
@@ -834,11 +830,11 @@ def _calibrated(
     fitted: dict[str, FittedView], engine: InMemory, state: State, rng: np.random.Generator
 ) -> dict[str, FittedView]:
     """The views, with outputs that are probabilities calibrated; the others are by read-outs."""
-    inputs = [m for m, view in enumerate(fitted.values()) if not view.role.output]
+    inputs = [name for name, view in fitted.items() if not view.role.output]
     changed = dict(fitted)
-    for m, (name, view) in enumerate(fitted.items()):
-        if m not in inputs and view.layer.has("log_predictive"):
-            found = calibrate(engine, state, m, inputs, rng)
+    for name, view in fitted.items():
+        if name not in inputs and view.layer.has("log_predictive"):
+            found = calibrate(engine, state, name, inputs, rng)
             changed[name] = replace(view, sharpness=found.sharpness, centre=found.centre)
     return changed
 
@@ -865,14 +861,14 @@ def _with_holes(
 
 
 def _with_energies(
-    fitted: dict[str, FittedView], state: State, treated: Sequence[Role]
+    fitted: dict[str, FittedView], state: State, treated: Mapping[str, Role]
 ) -> dict[str, FittedView]:
     """The inputs with the variance that they give the outputs a priori."""
-    if not any(role.output for role in treated):
+    if not any(role.output for role in treated.values()):
         return fitted
     return {
-        name: fitted[name] if role.output else replace(view, energy=energy(q, role))
-        for (name, view), q, role in zip(fitted.items(), state, treated, strict=True)
+        name: view if role.output else replace(view, energy=energy(state[name], role))
+        for (name, view), role in zip(fitted.items(), treated.values(), strict=True)
     }
 
 

@@ -429,7 +429,7 @@ def errors_against_draws(seed, n_classes):
     model = kofa.FactorModel(views, outputs=["label"], n_factors=2).fit({"x": x, "label": labels})
     new = {"x": np.where([True, False, False], x[:8], np.nan)}  # z is uncertain
     (q, _), *_ = model._given(new).project()
-    w, kind = model.posterior_[1].weights, Multinomial(n_classes)
+    w, kind = model.posterior_["label"].weights, Multinomial(n_classes)
     drawn = np.array([draw_classes(rng, q, w, n, 0.0) for n in range(8)])
     both = (kind.probability(*linear_predictor(q, w, competing)) for competing in (True, False))
     return [np.abs(p - drawn).mean() for p in both]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa.errors import FileError
+from kofa.inference.regression import ReadOut
 from kofa.kernels.declared import as_kernels
 from kofa.kernels.mixture import Mixture
 from kofa.linalg import Array
@@ -20,8 +21,8 @@ from kofa.storage.damage import require
 from kofa.storage.fields import read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import NamedArrays
-from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS
-from kofa.storage.validation import check_model, check_readouts
+from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS, SavedReadOut
+from kofa.storage.validation import by_name, check_model, check_readout
 
 # The parts of a model are checked when it is read. What is wrong with a checkpoint would not show
 # before the fit goes on, so that its file has a checksum and is read only as it was written.
@@ -91,11 +92,27 @@ def parts_of_model(held: Any) -> tuple[dict[str, Any], dict[str, FittedView], di
     require(isinstance(held, dict), "parts of the model are missing")
     held = read_fields("model", MODEL, held)
     _check_parameters(held["parameters"])
-    check_model(held["views"], held["posterior"])
-    check_readouts(held["views"], held["readouts"])
-    found = {name: held[name] for name in ("readouts", "converged")}
-    found |= {"state": held["posterior"], **_bounds(held["path"])}
-    return held["parameters"], held["views"], found
+    views, readouts = held["views"], held["readouts"]
+    state = by_name(views, held["posterior"])
+    check_model(views, state)
+    for name, readout in readouts.items():
+        check_readout(name, readout, views)
+    found = {
+        "state": state,
+        "readouts": {name: _read_out(saved) for name, saved in readouts.items()},
+        "converged": held["converged"],
+    }
+    return held["parameters"], views, found | _bounds(held["path"])
+
+
+def saved_read_out(found: ReadOut) -> SavedReadOut:
+    """As files have it."""
+    state = found.state
+    return SavedReadOut(tuple(state), tuple(state.values()), found.sharpness, found.centre)
+
+
+def _read_out(saved: SavedReadOut) -> ReadOut:
+    return ReadOut(by_name(saved.views, saved.state), saved.sharpness, saved.centre)
 
 
 def _check_parameters(given: dict[str, Any]) -> None:
