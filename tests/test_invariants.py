@@ -16,6 +16,7 @@ from conftest import KINDS, mixed, two_views
 from kofa.engines.memory import InMemory
 from kofa.inference.observations import Rows
 from kofa.kernels.declared import as_kernel
+from kofa.results.answers import given as applied
 
 KERNELS = [
     None,
@@ -499,7 +500,7 @@ def test_blocks_of_any_size_give_the_same_model_of_mixed_kinds(monkeypatch, rng,
 def test_blocks_of_any_size_give_the_same_statistics_of_mixed_kinds(rng, block_rows):
     data = with_holes(mixed(rng), rng)
     model = fit(data=data, views=KINDS, max_iter=5)
-    given = model._given(data)
+    given = applied(model._fitted, data)
     values = {name: given.samples.spread(table) for name, table in given.tables.items()}
     rows = Rows.stack({name: model.views_[name].observe(y) for name, y in values.items()})
     found = []

@@ -13,6 +13,7 @@ import kofa
 from conftest import KINDS, mixed
 from kofa.inference.local_step import augment, local_step, local_system
 from kofa.inference.observations import Rows
+from kofa.results import answers
 
 COLUMNS = list("abcd")
 
@@ -678,7 +679,7 @@ def test_transform_is_where_bound_and_local_step_agree(data, views):
     holes = {name: y[:50].copy() for name, y in data.items()}
     holes["count"][:10, 1] = np.nan
     holes["label"][5:15] = None
-    given = model._given(holes)
+    given = answers.given(model._fitted, holes)
     Z = model.transform(holes)
     values = {name: given.samples.spread(table) for name, table in given.tables.items()}
     rows = Rows.stack({name: model.views_[name].observe(y) for name, y in values.items()})

@@ -9,6 +9,7 @@ import kofa
 from conftest import two_views
 from kofa.data.scaling import Scaling
 from kofa.kernels.kernel_map import KernelMap
+from kofa.results import answers
 from kofa.results.uncertainty import beyond, few_samples, switched_off
 
 
@@ -104,7 +105,7 @@ def test_probabilities_of_rows_with_holes_are_less_sure():
     label = np.array(["a", "b", "c"])[np.argmax(x[:, :3], axis=1)]
     views = {"x": kofa.Real(kernel="rbf"), "label": kofa.Categorical()}
     model = kofa.FactorModel(views, outputs=["label"]).fit({"x": x, "label": label})
-    given = model._given({"x": np.where([[0, 0, 1, 1]], np.nan, x[:50])})
+    given = answers.given(model._fitted, {"x": np.where([[0, 0, 1, 1]], np.nan, x[:50])})
     (q, values), *_ = given.project()
     q = given._left_open(q, values)
     assert len(q.open[0][0]) == 50

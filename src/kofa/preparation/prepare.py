@@ -228,7 +228,7 @@ def with_reconstructed_relevance(
 
 
 def with_ard_landmarks(
-    fit_data: FitData, fitted: dict[str, FittedView], state: State
+    fit_data: FitData, fitted: Mapping[str, FittedView], state: State
 ) -> dict[str, FittedView]:
     """The views without the landmarks that double ARD switched off."""
     changed = dict(fitted)
