@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kofa.checks import with_hints
 from kofa.data.tables import column_label
 from kofa.errors import DataError, warn
-from kofa.estimators.columns import TARGET, by_view, declared_columns
-from kofa.estimators.tables import named, unmasked, words_named
+from kofa.estimators.tables import TARGET, by_view, declared_columns, named, unmasked, words_named
 from kofa.inference.run import Iteration
 from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, IntArray

@@ -11,8 +11,7 @@ from sklearn.utils import check_consistent_length
 
 from kofa.errors import DataError
 from kofa.estimators.base import KernelFactors
-from kofa.estimators.columns import TARGET
-from kofa.estimators.tables import check_classes, check_known, labels_of, named, weights_of
+from kofa.estimators.tables import TARGET, check_classes, check_known, labels_of, named, weights_of
 from kofa.linalg import Array
 from kofa.views import Binary, Categorical
 

@@ -10,8 +10,7 @@ from sklearn.base import RegressorMixin
 
 from kofa.errors import DataError
 from kofa.estimators.base import KernelFactors
-from kofa.estimators.columns import TARGET
-from kofa.estimators.tables import check_known, named, numbers, weights_of
+from kofa.estimators.tables import TARGET, check_known, named, numbers, weights_of
 from kofa.linalg import Array
 from kofa.views import Real
 

@@ -72,11 +72,8 @@ def local_system_by_pattern(state: State, rows: Rows, aside: bool = False) -> Lo
 
     `aside`: of views with pseudo-observations only what the covariances of their weights say.
     """
-    tight, slices, total = (
-        _bound_is_tight(state, rows.views),
-        group_slices(rows.columns),
-        np.zeros(1),
-    )
+    tight, total = _bound_is_tight(state, rows.views), np.zeros(1)
+    slices = group_slices(rows.columns)
     for name, data in rows.views.items():
         observed = rows.patterns[:, slices[name]][:, data.columns.label]
         total = total + _sums_by_pattern(state[name], observed, tight, aside and data.augmented)

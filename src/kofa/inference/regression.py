@@ -65,9 +65,7 @@ def unexplained(engine: Engine, roles: Mapping[str, Role]) -> dict[str, dict[str
     found, n = {}, engine.n_samples
     for name, s in centred(engine.summarise(np.zeros((n, 1)))).items():
         view = start_view(roles[name], s, engine.likelihoods[name])
-        nothing = Known(np.full(1, 1.0 / LEAST_ENERGY))
-        view = replace(view, alpha=nothing, alpha_prior=nothing)
-        found[name] = _converged(view, s, n).terms
+        found[name] = _converged(_explained_by_nothing(view, 1), s, n).terms
     return found
 
 
@@ -85,34 +83,26 @@ def regress(
     `alone`: its terms if no factor explained it. If their sum is higher, none does. (Not for views
     that are not Gaussian: their bound is too loose to say so.)
     """
-    stats = engine.summarise(Z)
-    found = _regress(engine, name, role, Z, energy, stats, rng)
-    if engine.likelihoods[name] is not None or found.bound >= sum(alone.values()):
-        return found
-    nothing = Known(np.full(len(energy), 1.0 / LEAST_ENERGY))
-    view = replace(found.view, alpha=nothing, alpha_prior=nothing)
-    return Explained(_converged(view, centred(stats)[name], stats.n_samples).view, dict(alone))
-
-
-def _regress(
-    engine: Engine,
-    name: str,
-    role: Role,
-    Z: Latents,
-    energy: Array,
-    stats: Statistics,
-    rng: np.random.Generator,
-) -> Explained:
-    s, likelihood = centred(stats)[name], engine.likelihoods[name]
+    stats, likelihood = engine.summarise(Z), engine.likelihoods[name]
+    s = centred(stats)[name]
     energy = np.maximum(energy, LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny))
     view = replace(start_view(role, s, likelihood), energy=energy)
-    if likelihood is None:
-        return _converged(_at_best_scale(view, s, energy), s, stats.n_samples)
-    rows = engine.sample(name, rng)
-    alpha = choose_scale(view, engine.view(name, rows), engine.take(Z, rows), energy)
-    weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
-    view = replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
-    return _refined(engine, name, view, Z, stats)
+    if likelihood is not None:
+        rows = engine.sample(name, rng)
+        alpha = choose_scale(view, engine.view(name, rows), engine.take(Z, rows), energy)
+        weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
+        view = replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
+        return _refined(engine, name, view, Z, stats)
+    found = _converged(_at_best_scale(view, s, energy), s, stats.n_samples)
+    if found.bound >= sum(alone.values()):
+        return found
+    view = _explained_by_nothing(found.view, len(energy))
+    return Explained(_converged(view, s, stats.n_samples).view, dict(alone))
+
+
+def _explained_by_nothing(view: ViewPosterior, n_factors: int) -> ViewPosterior:
+    nothing = Known(np.full(n_factors, 1.0 / LEAST_ENERGY))
+    return replace(view, alpha=nothing, alpha_prior=nothing)
 
 
 def predicts_better(
