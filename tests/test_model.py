@@ -284,6 +284,21 @@ def test_kernelized_output_is_predicted(rng):
     assert np.corrcoef(predicted.ravel(), truth.ravel())[0, 1] > 0.9
 
 
+def test_what_was_found_is_by_name_in_the_order_of_the_views(rng, tmp_path):
+    """Also where outputs are declared first, whose posteriors are found last."""
+    data = {"w": rng.standard_normal((60, 3)), **two_views(rng)}
+    views = {name: kofa.Real() for name in ("y", "w", "x")}
+    model = kofa.FactorModel(views, outputs=["y"]).fit(data)
+    model.save(tmp_path / "model.kofa")
+    for one in (model, kofa.load(tmp_path / "model.kofa")):
+        assert list(one.posterior_) == list(one.views_) == ["y", "w", "x"]
+        assert {n: q.n_columns for n, q in one.posterior_.items()} == {"y": 4, "w": 3, "x": 5}
+        assert {n: list(r.state) for n, r in one._found.readouts.items()} == {
+            "w": ["x", "w"],
+            "x": ["w", "x"],
+        }
+
+
 def test_weights_are_in_the_users_units(frames):
     model = kofa.FactorModel().fit(frames)
     W = model.weights("x")
