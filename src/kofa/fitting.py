@@ -68,7 +68,10 @@ class FactorFit:
 def fit(
     parameters: Parameters, data: Any, resume: bool = False, of_slips: bool = True
 ) -> FactorFit:
-    """`of_slips`: whether to warn of tables that are hardly what was meant."""
+    """Read the tables, prepare the views, find the factors, and all that follows from these.
+
+    `of_slips`: whether to warn of tables that are hardly what was meant.
+    """
     data = omics.tables(data, parameters.views)
     views = parameters.check(data)
     rng = parameters.generator()
