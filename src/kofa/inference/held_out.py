@@ -26,7 +26,7 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
     Coordinate ascent cannot find this scale: q(w) q(x) underestimates what the weights could be
     and shrinks them without end.
     """
-    rows = Rows.stack({"": data})
+    rows = Rows.stack({"output": data})
     (s,) = centred(statistics(rows, known(Z, rows.labels))).values()
     scores: list[float] = []
     for signal in tuning.SIGNALS:
