@@ -1,0 +1,105 @@
+"""The factors that users see.
+
+The prior N(0, I) of z is the same after any rotation z′ = Qz, and so are all predictions. With
+outputs, Q is chosen so that the first factors alone carry them, and the others are private to the
+inputs. The state stays as inference left it, where its precisions are diagonal: Q is applied
+where results are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kofa.inference.posterior import ViewPosterior, Weights
+from kofa.linalg import Array, by_rows
+
+_NO_PART = 1e-9  # of the strongest direction: what the rank of outputs does not count
+_EVEN = 1e-6  # cubes of weights that cancel to this share have no sign
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Rows of Q (L, K), the predictive ones first."""
+
+    Q: Array
+    n_predictive: int = 0
+
+    @property
+    def n_factors(self) -> int:
+        return len(self.Q)
+
+    def first(self, n_factors: int) -> Basis:
+        """The first factors only."""
+        return Basis(self.Q[:n_factors], min(self.n_predictive, n_factors))
+
+    @cached_property
+    def _is_identity(self) -> bool:
+        return self.Q.shape[0] == self.Q.shape[1] and bool((np.eye(len(self.Q)) == self.Q).all())
+
+    def of_samples(self, Z: Array) -> Array:
+        """z′ of samples (N, K): (N, L)."""
+        return Z if self._is_identity else by_rows(Z, self.Q.T)
+
+    def of_covariances(self, covariance: Array) -> Array:
+        """Q Σ Qᵀ of covariances (·, K, K): (·, L, L)."""
+        return covariance if self._is_identity else self.Q @ covariance @ self.Q.T
+
+    def of_weights(self, weights: Weights) -> Weights:
+        """q(w) along the factors that users see."""
+        return weights.transform(self.Q.T, self.Q, np.zeros(self.Q.shape[1]))
+
+
+def as_found(n_factors: int) -> Basis:
+    """The factors as inference ordered them."""
+    return Basis(np.eye(n_factors))
+
+
+def predictive(
+    inputs: Sequence[ViewPosterior], outputs: Sequence[ViewPosterior], competing: Sequence[bool]
+) -> Basis:
+    """The factors on which the outputs depend first, then those that are private to the inputs.
+
+    Each in the order of what they explain, on average over the views, and with the sign that most
+    weights have. `competing`: whether the columns of an output are alternatives, of which only
+    differences count.
+    """
+    carried = [_of_output(q, c) for q, c in zip(outputs, competing, strict=True)]
+    _, size, V = np.linalg.svd(np.concatenate(carried), full_matrices=True)
+    rank = int((size > _NO_PART * max(float(size.max()), _NO_PART)).sum())
+    known = [_of_input(q) for q in inputs]
+    private = V[rank:]
+    explained = np.sum([(W @ private.T).T @ (W @ private.T) for W in known], axis=0)
+    _, U = np.linalg.eigh(explained)
+    first, others = V[:rank], U.T[::-1] @ private
+    return Basis(np.concatenate([_signed(first, carried), _signed(others, known)]), rank)
+
+
+def _of_output(view: ViewPosterior, competing: bool) -> Array:
+    """⟨W⟩ whose squares are shares in the variance of each column, averaged over these: (D, K)."""
+    W = view.weights.mean
+    W = W - W.mean(axis=0) if competing else W
+    total = (W**2).sum(axis=1) + 1.0 / view.precision
+    return np.asarray(W / np.sqrt(len(W) * total)[:, None])
+
+
+def _of_input(view: ViewPosterior) -> Array:
+    """⟨W⟩ whose squares are shares in the variance of the view: (D, K)."""
+    W = view.weights.mean
+    return np.asarray(W / np.sqrt((W**2).sum() + (1.0 / view.precision).sum()))
+
+
+def _signed(Q: Array, views: Sequence[Array]) -> Array:
+    """The rows of Q, each with the sign of the sum of the cubes of its weights.
+
+    Where these cancel, as those of two classes do, the last column decides.
+    """
+    along = [W @ Q.T for W in views]
+    cubes = np.sum([(w**3).sum(axis=0) for w in along], axis=0)
+    size = np.sum([(np.abs(w) ** 3).sum(axis=0) for w in along], axis=0)
+    last = np.sum([w[-1] for w in along], axis=0)
+    sign = np.where(np.abs(cubes) > _EVEN * size, cubes, last)
+    return Q * np.where(sign < 0, -1.0, 1.0)[:, None]
