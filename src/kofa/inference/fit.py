@@ -16,6 +16,7 @@ from kofa.inference.loop import logger
 from kofa.inference.n_factors import ascend, wants_more
 from kofa.inference.order import in_order
 from kofa.inference.posterior import State, ViewPosterior, n_factors_of
+from kofa.inference.predictive import Basis, predictive
 from kofa.inference.predictor import blur_in
 from kofa.inference.regression import (
     predicts_better,
@@ -62,7 +63,10 @@ def best_of(
         other = explained(whole, _best_start(inner, whole, 1, rng, notify, journal, n_init))
         simple, of_all = ((found.state, inner.take(found.Z, seen)) for found in (best, other))
         if predicts_better(outer, simple, of_all, rng):
-            best = replace(other, converged=best.converged)
+            best, plan = replace(other, converged=best.converged), whole
+    basis, most = predictive(best.state, roles, engine.likelihoods), settings.most_predictive
+    if most is not None and most < basis.n_predictive:
+        best = explained(plan, best, along=basis.first(most))
     return best
 
 
@@ -96,20 +100,26 @@ def _explained(
     seen: BoolArray,
     alone: Mapping[str, Mapping[str, float]],
     rng: np.random.Generator,
+    along: Basis | None = None,
 ) -> Run:
     """A run of the inputs with the outputs that follow from it.
 
     No iteration changed the outputs: their terms are the same in all.
     """
     treated = {**roles, **plan.roles}
+    known = {name: found.state[name] for name in plan.roles}
     with threads_for(inner.size * found.n_factors):
-        state, Z, explained = explain(inner, outer, treated, found.state, seen, alone, rng)
+        state, Z, explained = explain(inner, outer, treated, known, seen, alone, rng, along)
     terms = named_terms(explained)
-    gain = sum(terms.values()) - sum(plan.waiting.values())
     history = tuple(
-        replace(i, lower_bound=i.lower_bound + gain, terms=i.terms | terms) for i in found.history
+        replace(i, lower_bound=i.lower_bound + _gain(i.terms, terms), terms=i.terms | terms)
+        for i in found.history
     )
     return replace(found, state=state, Z=Z, history=history)
+
+
+def _gain(before: Mapping[str, float], after: Mapping[str, float]) -> float:
+    return sum(after.values()) - sum(before[name] for name in after)
 
 
 def _best_start(
@@ -166,16 +176,24 @@ def explain(
     seen: BoolArray,
     alone: Mapping[str, Mapping[str, float]],
     rng: np.random.Generator,
+    along: Basis | None = None,
 ) -> tuple[State, Array, dict[str, dict[str, float]]]:
-    """The state with the outputs from the factors that the inputs gave; these; the new terms."""
+    """The state with the outputs from the factors that the inputs gave; these; the new terms.
+
+    `along`: the directions of z on which the outputs may depend, if not all.
+    """
     Z, covariance = inner.project(found)
     own_Z = inner.take(Z, seen)
     total = np.sum([energy(q, roles[name]).sum(axis=0) for name, q in found.items()], axis=0)
+    few, of_few = own_Z, total
+    if along is not None:
+        few, of_few = inner.rotate(own_Z, along.Q, np.zeros(len(total))), along.Q**2 @ total
     of_own = any(roles[name].exact and not roles[name].kernelized for name in found)
     state, terms = dict(found), {}
     for name in alone:
-        explained = regress(outer, name, roles[name], own_Z, total, alone[name], rng)
-        state[name] = _with_noise(outer, name, explained.view, own_Z, covariance, of_own, rng)
+        explained = regress(outer, name, roles[name], few, of_few, alone[name], rng)
+        view = explained.view if along is None else along.embedded(explained.view)
+        state[name] = _with_noise(outer, name, view, own_Z, covariance, of_own, rng)
         terms[name] = explained.terms
     return {name: state[name] for name in roles}, Z, terms
 

@@ -24,6 +24,7 @@ class Settings:
     tol: float = tuning.TOL  # nats per sample and iteration
     rotate: bool = True
     free: bool = False  # as many factors as the data support, at most n_factors
+    most_predictive: int | None = None  # the most factors that may carry the outputs
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,23 @@
-"""The factors that users see.
+"""The factors that carry the outputs.
 
 The prior N(0, I) of z is the same after any rotation z′ = Qz, and so are all predictions. With
 outputs, Q is chosen so that the first factors alone carry them, and the others are private to the
-inputs. The state stays as inference left it, where its precisions are diagonal: Q is applied
-where results are read.
+inputs. The state stays as the loop left it, where its precisions are diagonal: Q is applied where
+results are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from kofa.inference.posterior import ViewPosterior, Weights
+from kofa.inference.posterior import Known, State, ViewPosterior, Weights, n_factors_of
+from kofa.inference.role import Role
+from kofa.inference.start import LEAST_ENERGY
+from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, by_rows
 
 _NO_PART = 1e-9  # of the strongest direction: what the rank of outputs does not count
@@ -52,6 +55,15 @@ class Basis:
         """q(w) along the factors that users see."""
         return weights.transform(self.Q.T, self.Q, np.zeros(self.Q.shape[1]))
 
+    def embedded(self, view: ViewPosterior) -> ViewPosterior:
+        """A view that was explained by these factors alone, in the space of all: (L,) to (K,)."""
+        Q = self.Q
+        variance = (Q**2).T @ (1.0 / view.alpha.mean)
+        alpha = Known(1.0 / np.maximum(variance, LEAST_ENERGY * variance.max()))
+        energy = None if view.energy is None else (Q**2).T @ view.energy
+        weights = view.weights.transform(Q, Q.T, np.zeros(len(Q)))
+        return replace(view, weights=weights, alpha=alpha, alpha_prior=alpha, energy=energy)
+
 
 def as_found(n_factors: int) -> Basis:
     """The factors as inference ordered them."""
@@ -59,15 +71,17 @@ def as_found(n_factors: int) -> Basis:
 
 
 def predictive(
-    inputs: Sequence[ViewPosterior], outputs: Sequence[ViewPosterior], competing: Sequence[bool]
+    state: State, roles: Mapping[str, Role], likelihoods: Mapping[str, Likelihood | None]
 ) -> Basis:
     """The factors on which the outputs depend first, then those that are private to the inputs.
 
     Each in the order of what they explain, on average over the views, and with the sign that most
-    weights have. `competing`: whether the columns of an output are alternatives, of which only
-    differences count.
+    weights have.
     """
-    carried = [_of_output(q, c) for q, c in zip(outputs, competing, strict=True)]
+    inputs = [q for name, q in state.items() if not roles[name].output]
+    if len(inputs) == len(state):
+        return as_found(n_factors_of(state))
+    carried = [_of_output(state[n], likelihoods[n]) for n, role in roles.items() if role.output]
     _, size, V = np.linalg.svd(np.concatenate(carried), full_matrices=True)
     rank = int((size > _NO_PART * max(float(size.max()), _NO_PART)).sum())
     known = [_of_input(q) for q in inputs]
@@ -78,10 +92,13 @@ def predictive(
     return Basis(np.concatenate([_signed(first, carried), _signed(others, known)]), rank)
 
 
-def _of_output(view: ViewPosterior, competing: bool) -> Array:
-    """⟨W⟩ whose squares are shares in the variance of each column, averaged over these: (D, K)."""
+def _of_output(view: ViewPosterior, likelihood: Likelihood | None) -> Array:
+    """⟨W⟩ whose squares are shares in the variance of each column, averaged over these: (D, K).
+
+    Of columns that compete, such as classes, only differences count.
+    """
     W = view.weights.mean
-    W = W - W.mean(axis=0) if competing else W
+    W = W - W.mean(axis=0) if likelihood is not None and likelihood.competing else W
     total = (W**2).sum(axis=1) + 1.0 / view.precision
     return np.asarray(W / np.sqrt(len(W) * total)[:, None])
 
