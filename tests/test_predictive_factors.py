@@ -9,7 +9,7 @@ import kofa
 
 KINDS = {
     "real": (kofa.Real(), lambda eta, rng: eta + 0.3 * rng.standard_normal(eta.shape)),
-    "positive": (kofa.Positive(), lambda eta, rng: np.exp(0.3 * eta)),
+    "positive": (kofa.Positive(), lambda eta, _: np.exp(0.3 * eta)),
     "binary": (kofa.Binary(), lambda eta, rng: (eta + rng.logistic(size=eta.shape) > 0) * 1.0),
     "count": (kofa.Count(), lambda eta, rng: rng.poisson(np.exp(0.4 * eta))),
     "categorical": (
@@ -33,7 +33,7 @@ def fitted(request, rng):
 
 
 def test_outputs_depend_on_the_predictive_factors_alone(fitted):
-    model, data = fitted
+    model, _ = fitted
     W = np.asarray(model.weights("y"))
     if "y" in model.classes_:
         W = W - W.mean(axis=0)
@@ -134,3 +134,49 @@ def test_without_outputs_the_factors_are_those_of_the_fit(rng):
     assert model.transform({"x": x}, n_factors=1).shape == (80, 1)
     inner = model.posterior_["x"].weights.mean * model.views_["x"].layer.scaling.spread[:, None]
     np.testing.assert_array_equal(model.weights("x"), inner)
+
+
+def test_names_and_rotation_are_kept_in_files(fitted, tmp_path):
+    model, data = fitted
+    model.rename_factors({"factor1": "first"}).rename_factors(["one", "two"])
+    assert model.factor_names_[:3] == ["one", "two", "factor3"]
+    model.save(tmp_path / "model.kofa")
+    again = kofa.load(tmp_path / "model.kofa")
+    assert again.factor_names_ == model.factor_names_
+    assert again.n_predictive_ == model.n_predictive_
+    np.testing.assert_array_equal(again.transform(data), model.transform(data))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"factor9": "a"}, "Unknown factor 'factor9'"),
+        ({"factor1": "factor2"}, "'factor2' is twice"),
+        ({"factor1": 3}, "as text but got 3"),
+        ({"factor1": ""}, "as text"),
+        (["a", "b", "c"], "at most 2 names of factors but got 3"),
+    ],
+)
+def test_names_that_are_refused(rng, names, message):
+    z = rng.standard_normal((80, 2))
+    model = kofa.FactorModel().fit({"x": z @ rng.standard_normal((2, 6))})
+    with pytest.raises(kofa.DataError, match=message):
+        model.rename_factors(names)
+    assert model.factor_names_ == ["factor1", "factor2"]
+
+
+def test_factors_of_the_fit_are_kept_unless_told_not_to(rng, tmp_path):
+    pd = pytest.importorskip("pandas")
+    x = pd.DataFrame(rng.standard_normal((30, 4)) + rng.standard_normal((30, 1)))
+    x.index = [f"s{i}" for i in range(30)]
+    x.iloc[:5] = np.nan
+    y = pd.DataFrame(rng.standard_normal((30, 2)), index=x.index)
+    model = kofa.FactorModel().fit({"x": x, "y": y})
+    for samples in (True, False):
+        model.save(tmp_path / "model.kofa", samples=samples)
+        kept = kofa.load(tmp_path / "model.kofa")._fitted.samples
+        assert (kept is not None) == samples
+        if kept is not None:
+            assert kept.names.tolist() == x.index.tolist()
+            np.testing.assert_allclose(kept.factors, model.transform({"x": x, "y": y}), atol=1e-6)
+            np.testing.assert_array_equal(kept.measured, [[0, 2]] * 5 + [[4, 2]] * 25)

@@ -19,6 +19,7 @@ from kofa.errors import DeclarationError, warn
 from kofa.inference.calibration import Calibration, calibrate
 from kofa.inference.fit import best_of
 from kofa.inference.observations import Rows
+from kofa.inference.predictive import predictive
 from kofa.inference.read_out import read_out
 from kofa.inference.regression import ReadOut
 from kofa.inference.role import Role
@@ -26,7 +27,7 @@ from kofa.inference.run import Iteration, Journal, Run, Settings
 from kofa.inference.start import energy
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.fit_data import FitData, warn_of_slips
-from kofa.preparation.fitted import Fitted
+from kofa.preparation.fitted import FitSamples, Fitted
 from kofa.preparation.parameters import Parameters
 from kofa.preparation.prepare import (
     FittedView,
@@ -47,15 +48,12 @@ class FactorFit:
 
     fitted: Fitted
     samples: Samples
-    seen: BoolArray  # samples that say something, which are those of the engine
-    engine: InMemory
+    Z: Array  # their factors, as users see them
     run: Run
 
     def factors(self) -> Any:
         """The factors of the samples: an array or DataFrame (N, K)."""
-        Z = np.zeros((self.samples.n, self.fitted.n_factors))
-        Z[self.seen], _ = self.engine.project(self.fitted.posterior)
-        return labelled(Z, self.samples, self.fitted.factor_names)
+        return labelled(self.Z, self.samples, self.fitted.factor_names)
 
     def warn(self, parameters: Parameters) -> None:
         """Say what the user might want to change."""
@@ -89,8 +87,20 @@ def fit(
         if any(view.sparse == "ard" for view in fit_data.views.values()):
             found = infer(with_ard_landmarks(fit_data, found.views, found.run.state))
     run, completed = found.run, _completed(fit_data, found, rng)
-    fitted = Fitted(completed, run.state, _read_outs(found, rng), run.converged, *run.path)
-    return FactorFit(fitted, fit_data.samples, seen, found.engine, run)
+    basis = predictive(run.state, found.roles, found.engine.likelihoods)
+    basis = basis.first(parameters.n_factors)
+    Z = np.zeros((fit_data.samples.n, basis.n_factors))
+    Z[seen] = basis.of_samples(found.engine.project(run.state)[0])
+    fitted = Fitted(
+        completed,
+        run.state,
+        _read_outs(found, rng),
+        basis,
+        run.converged,
+        *run.path,
+        _fit_samples(fit_data, Z),
+    )
+    return FactorFit(fitted, fit_data.samples, Z, run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,19 +146,24 @@ def _infer(
 
 
 def _settings(parameters: Parameters, treated: Mapping[str, Role]) -> Settings:
-    """What was asked for, or what serves outputs best, or tables without outputs."""
+    """What was asked for, or what serves outputs best, or tables without outputs.
+
+    Those factors that carry outputs are found among all, whatever number of them is wanted.
+    """
     exact = any(role.exact for role in treated.values())
+    most = None if any(role.output for role in treated.values()) else parameters.n_factors
     n_factors, tol = (
         (tuning.MOST_KERNEL_FACTORS, tuning.TOL_WITH_OUTPUTS)
         if exact
         else (tuning.MOST_FACTORS, tuning.TOL)
     )
     return Settings(
-        n_factors=int(n_factors if parameters.n_factors is None else parameters.n_factors),
+        n_factors=int(n_factors if most is None else most),
         max_iter=int(parameters.max_iter),
         tol=float(tol if parameters.tol is None else parameters.tol),
         rotate=not exact,  # measured, rotation gains nothing there
-        free=parameters.n_factors is None and not exact,
+        free=most is None and not exact,
+        most_predictive=parameters.n_factors,
     )
 
 
@@ -236,6 +251,19 @@ def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
             calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
         readouts[name] = ReadOut(q, *calibrated)
     return readouts
+
+
+def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:
+    """What the model keeps of its samples, unless that is very much."""
+    if Z.size > tuning.MOST_KEPT:
+        return None
+    samples, names = fit_data.samples, fit_data.samples.names
+    measured = {
+        fit_data.sources[name]: (~np.isnan(samples.spread(table))).sum(axis=1)
+        for name, table in fit_data.tables.items()
+    }
+    counts = np.column_stack(list(measured.values())).astype(float)
+    return FitSamples(None if names is None else np.asarray(names), Z, counts)
 
 
 # ---------------------------------------------------------------- advice

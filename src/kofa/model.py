@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from kofa import omics
-from kofa.checks import check_path, with_hints
+from kofa.checks import check_path, flag, with_hints
 from kofa.data.returning import scored
 from kofa.errors import DataError
 from kofa.fitting import FactorFit, fit
@@ -49,7 +49,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         None takes every table passed to fit as ``kofa.Real()``.
     n_factors : int or None
         The most factors allowed; those that tell nothing are removed. None: as many as the data
-        support, at most 300.
+        support, at most 300. With outputs it is the number of factors that are shown and that
+        may carry the outputs: the best of all that the inputs have.
     outputs : list of str, or None
         Views to be predicted from the others. They get a prior that trusts strong directions
         of the inputs and one noise per column. Kernel widths "auto", ``relevance="learn"`` and
@@ -86,17 +87,22 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
     lower_bound_terms_ : dict of str → array
         The same, by named term.
     n_factors_, n_iter_, converged_ : int, int, bool
+    n_predictive_ : int
+        The number of factors on which the outputs depend: the first ones. The others are private
+        to the inputs.
     kernels_ : dict of str → kernel
         The kernels with widths, relevances and the weights of mixtures as fit resolved them. A
         view with a list of kernels has one entry for each, such as ``x[RBF]``.
     classes_ : dict of str → array
         The classes of each categorical view, in the order of their probabilities.
     factor_names_ : list of str
-        "factor1", "factor2", …, the first explains most.
+        "factor1", "factor2", …, or as `rename_factors` named them. The first explains most: of
+        the outputs where there are some.
     views_ : dict of str → fitted view
         What fit resolved of each view, in the order of the model. Stable of it: the names, as
         above, and ``views_[name].landmarks``, the rows in fit that a kernel compares with.
     posterior_ : dict of str → posterior of a view
+        As inference left it, along its own factors, of which those that are shown are a rotation.
         Stable of it: ``weights.mean`` (D, K), on the scale of the model, and ``alpha.mean`` and
         ``tau.mean``, the mean precisions of the weights and of the noise. All else in `views_`
         and `posterior_` may change in any version.
@@ -200,6 +206,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         self.kernels_ = found.kernels
         self.classes_ = found.classes
         self.n_factors_ = found.n_factors
+        self.n_predictive_ = found.basis.n_predictive
         self.factor_names_ = found.factor_names
         self.n_iter_ = len(found.bounds)
         self.converged_ = found.converged
@@ -209,15 +216,18 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------ use
 
-    def transform(self, data: Data, return_cov: bool = False) -> Any:
+    def transform(self, data: Data, return_cov: bool = False, n_factors: int | None = None) -> Any:
         """Factors of new samples from any subset of the views.
+
+        With `n_factors` the first of them only; with outputs the first `n_predictive_` are all that
+        these depend on.
 
         Returns
         -------
         Z : array or DataFrame (n, K), the posterior means
         covariance : array (n, K, K), only with ``return_cov``
         """
-        return answers.factors(self._fitted, data, return_cov)
+        return answers.factors(self._fitted, data, return_cov, n_factors)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The names of the columns of `transform`: factor1, factor2, …
@@ -304,13 +314,32 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         given = answers.given(self._fitted, data)
         return scored(given.scores(), given.samples)
 
+    def rename_factors(self, names: Mapping[str, str] | Sequence[str]) -> Self:
+        """Give factors names of your own, which all tables, plots and files then have.
+
+        `names` is a dict of old → new, or a list for the first factors.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0, 3.0]})
+        >>> model.rename_factors({"factor1": "size"}).factor_names_
+        ['size']
+        """
+        self._remember(self._fitted.renamed(names))
+        return self
+
     # ------------------------------------------------------------ files
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], samples: bool = True) -> None:
         """Write the model to one file, from which `kofa.load` reads it back to the last bit.
 
-        The file holds no code and is never half-written. Neither `callback` and `checkpoint` nor a
-        `random_state` other than a seed are kept; kernels of your own cannot be.
+        With ``samples=False`` the file has neither the names nor the factors of the samples of the
+        fit, which tables and plots take where no data are given; rows that a kernel compares with
+        are part of the model. The file holds no code and is never half-written. Neither `callback`
+        and `checkpoint` nor a `random_state` other than a seed are kept; kernels of your own
+        cannot be.
 
         Examples
         --------
@@ -325,7 +354,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         True
         """
         check_path(path)
-        model_file.write_model(path, self._parameters, self._fitted)
+        keeps = flag("samples", samples)
+        model_file.write_model(path, self._parameters, self._fitted, keeps)
 
 
 def load(path: str | PathLike[str]) -> FactorModel:

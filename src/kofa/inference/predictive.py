@@ -35,8 +35,10 @@ class Basis:
     def n_factors(self) -> int:
         return len(self.Q)
 
-    def first(self, n_factors: int) -> Basis:
-        """The first factors only."""
+    def first(self, n_factors: int | None) -> Basis:
+        """The first factors only, if there are more."""
+        if n_factors is None or n_factors >= self.n_factors:
+            return self
         return Basis(self.Q[:n_factors], min(self.n_predictive, n_factors))
 
     @cached_property

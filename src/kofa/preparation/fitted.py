@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kofa.checks import is_among, nearest, shown
 from kofa.errors import DataError
-from kofa.inference.posterior import State, n_factors_of
+from kofa.inference.posterior import State, Weights
+from kofa.inference.predictive import Basis
 from kofa.inference.regression import ReadOut
 from kofa.kernels.formulas import Kernel
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array
 from kofa.preparation.prepare import FittedView
+
+
+@dataclass(frozen=True, eq=False)
+class FitSamples:
+    """What a model keeps of the samples that it was fitted to."""
+
+    names: Any  # an array, or None for samples known by position
+    factors: Array  # (N, L): their means
+    measured: Array  # (N, M): the number of entries that each has of each declared view
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,17 +33,44 @@ class Fitted:
     views: Mapping[str, FittedView]
     posterior: State
     readouts: Mapping[str, ReadOut]
+    basis: Basis  # the factors that users see
     converged: bool
     bounds: Array  # after each iteration
     terms: Mapping[str, Array]  # the same, by named term
+    samples: FitSamples | None = None
+    names: tuple[str, ...] | None = None  # that a user gave the factors
 
     @property
     def n_factors(self) -> int:
-        return n_factors_of(self.posterior)
+        return self.basis.n_factors
 
     @property
     def factor_names(self) -> list[str]:
-        return [f"factor{k + 1}" for k in range(self.n_factors)]
+        return list(self.names or (f"factor{k + 1}" for k in range(self.n_factors)))
+
+    def renamed(self, names: Any) -> Fitted:
+        """With other names for some factors: by old name, or in their order."""
+        old = self.factor_names
+        if not isinstance(names, Mapping):
+            given = [names] if isinstance(names, str) else list(names)
+            if len(given) > len(old):
+                raise DataError(f"expected at most {len(old)} names of factors", got=len(given))
+            names = dict(zip(old, given, strict=False))
+        unknown = [name for name in names if name not in old]
+        if unknown:
+            raise DataError(f"Unknown factor {shown(unknown[0])}{nearest(unknown[0], old) or '.'}")
+        new = tuple(names.get(name, name) for name in old)
+        wrong = [name for name in new if not isinstance(name, str) or not name]
+        if wrong:
+            raise DataError("expected names of factors as text", got=wrong[0])
+        if len(set(new)) < len(new):
+            twice = next(name for name in new if new.count(name) > 1)
+            raise DataError(f"expected every factor to have a name of its own; {twice!r} is twice")
+        return replace(self, names=new)
+
+    def weights(self, view: str) -> Weights:
+        """q(w) of a view along the factors that users see."""
+        return self.basis.of_weights(self.posterior[view].weights)
 
     @property
     def kernels(self) -> dict[str, Kernel]:

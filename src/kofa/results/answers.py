@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa import omics
-from kofa.checks import flag, shown
+from kofa.checks import check_number, flag, shown
 from kofa.data.reading import read_data
 from kofa.data.returning import decoded, labelled, restored
 from kofa.data.samples import align
@@ -59,20 +59,22 @@ def from_others(fitted: Fitted, data: Any, view: str) -> Prediction:
 # ---------------------------------------------------------------- answers
 
 
-def factors(fitted: Fitted, data: Any, return_cov: bool) -> Any:
+def factors(fitted: Fitted, data: Any, return_cov: bool, n_factors: int | None) -> Any:
     """What `FactorModel.transform` returns."""
+    check_number("n_factors", n_factors, [None], whole=True, least=1)
     found = given(fitted, data)
-    Z = np.zeros((found.samples.n, fitted.n_factors))
+    basis = fitted.basis.first(n_factors)
+    Z = np.zeros((found.samples.n, basis.n_factors))
     wanted = flag("return_cov", return_cov)
     covariance = np.empty((len(Z), *Z.shape[1:] * 2)) if wanted else None
     done = 0
     for q, _ in found.project():
         where = slice(done, done + len(q.mean))
-        Z[where] = q.mean
+        Z[where] = basis.of_samples(q.mean)
         if covariance is not None:
-            covariance[where] = q.covariance[q.patterns.label]
+            covariance[where] = basis.of_covariances(q.covariance)[q.patterns.label]
         done = where.stop
-    table = labelled(Z, found.samples, fitted.factor_names)
+    table = labelled(Z, found.samples, fitted.factor_names[: basis.n_factors])
     return table if covariance is None else (table, covariance)
 
 

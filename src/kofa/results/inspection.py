@@ -203,7 +203,7 @@ class Inspection:
         In the user's units for real views, to the logarithm for positive ones, to the η of the
         likelihood for the others.
         """
-        one, mean = self._fitted.view(view), self._fitted.posterior[view].weights.mean
+        one, mean = self._fitted.view(view), self._fitted.weights(view).mean
         if isinstance(one.layer, Gaussian):
             mean = one.layer.scaling.decode_std(one.layer.of_all_columns(mean.T)).T
         rows = None if one.inputs is None else one.outputs

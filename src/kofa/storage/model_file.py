@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from kofa.errors import FileError
+from kofa.inference.posterior import n_factors_of
+from kofa.inference.predictive import as_found
 from kofa.inference.regression import ReadOut
 from kofa.kernels.declared import as_kernels
 from kofa.kernels.mixture import Mixture
@@ -23,7 +25,7 @@ from kofa.storage.fields import read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import NamedArrays
 from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS, SavedReadOut
-from kofa.storage.validation import by_name, check_model, check_readout
+from kofa.storage.validation import by_name, check_model, check_readout, check_seen
 
 # The parts of a model are checked when it is read. What is wrong with a checkpoint would not show
 # before the fit goes on, so that its file has a checksum and is read only as it was written.
@@ -88,13 +90,18 @@ def check_kernels(kernels: Mapping[str, Any], otherwise: str = OTHERWISE) -> Non
                 )
 
 
-def write_model(path: archive.StrPath, parameters: Parameters, fitted: Fitted) -> None:
+def write_model(
+    path: archive.StrPath, parameters: Parameters, fitted: Fitted, samples: bool = True
+) -> None:
     """Write a fitted model, or raise if no file can hold it."""
     check_kernels(fitted.kernels)
     held = {
         "parameters": _saved_parameters(parameters),
         "views": fitted.views,
         "posterior": tuple(fitted.posterior.values()),
+        "basis": fitted.basis,
+        "factor_names": fitted.names,
+        "samples": fitted.samples if samples else None,
         "readouts": {name: _saved_read_out(found) for name, found in fitted.readouts.items()},
         "converged": bool(fitted.converged),
         "path": _bounds_as_table(fitted.bounds, fitted.terms),
@@ -125,7 +132,11 @@ def _model_of(held: Any) -> tuple[Parameters, Fitted]:
     for name, readout in readouts.items():
         check_readout(name, readout, views)
     found = {name: _read_out(readout) for name, readout in readouts.items()}
-    fitted = Fitted(views, posterior, found, held["converged"], *_bounds(held["path"]))
+    samples, names, n_factors = held["samples"], held["factor_names"], n_factors_of(posterior)
+    basis = held["basis"] or as_found(n_factors)
+    check_seen(basis, names, samples, views, n_factors)
+    bounds = _bounds(held["path"])
+    fitted = Fitted(views, posterior, found, basis, held["converged"], *bounds, samples, names)
     parameters = Parameters(**held["parameters"])
     parameters.check(views)
     return parameters, fitted

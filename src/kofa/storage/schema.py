@@ -19,11 +19,13 @@ import numpy as np
 from kofa import kernels, likelihoods, views
 from kofa.data.scaling import Scaling, Unit
 from kofa.inference.posterior import Gamma, Known, ViewPosterior, Weights
+from kofa.inference.predictive import Basis
 from kofa.inference.role import Role
 from kofa.kernels.graphs import Graph
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.landmarks import Choice, Landmarks
 from kofa.linalg import Array, Groups
+from kofa.preparation.fitted import FitSamples
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.relevance_vectors import Vectors
 from kofa.storage import fields as f
@@ -160,6 +162,10 @@ SCHEMA: dict[type[Any], Fields] = {
         "amplitude": since_0_2(_amplitude, 0.0),
         "holes_in_fit": since_0_2(reals("D", "1", least=0.0), np.zeros(1)),
     },
+    Basis: {"Q": reals("FK"), "n_predictive": whole},
+    FitSamples: {
+        "names": maybe(f.labels("N")), "factors": reals("NF"), "measured": reals("NM", least=0.0),
+    },
     Role: {
         "name": f.text, "kernelized": truth, "output": truth, "sparse": truth,
         "noise_per_column": truth, "exact": since_0_2(truth, False), "weight": number,
@@ -215,6 +221,9 @@ MODEL: Fields = {
     "views": f.dict_of(f.of_type(FittedView)),
     "posterior": STATE,
     "readouts": since_0_2(f.dict_of(f.of_type(SavedReadOut)), {}),
+    "basis": since_0_2(maybe(f.of_type(Basis)), None),
+    "factor_names": since_0_2(maybe(f.tuple_of(f.text)), None),
+    "samples": since_0_2(maybe(f.of_type(FitSamples)), None),
     "converged": truth,
     "path": f.of_type(dict),
 }

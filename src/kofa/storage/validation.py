@@ -15,6 +15,7 @@ import numpy as np
 from kofa import kernels
 from kofa.errors import DeclarationError
 from kofa.inference.posterior import State, ViewPosterior, Weights, n_factors_of
+from kofa.inference.predictive import Basis
 from kofa.kernels.declared import as_kernel, check_features
 from kofa.kernels.formulas import Radial
 from kofa.kernels.kernel_map import KernelMap
@@ -22,6 +23,7 @@ from kofa.likelihoods.bernoulli import Bernoulli
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.likelihoods.multinomial import Multinomial
 from kofa.linalg import Array
+from kofa.preparation.fitted import FitSamples
 from kofa.preparation.prepare import FittedView
 from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.dtypes import longest_word_type, with_pandas
@@ -55,6 +57,26 @@ def check_model(views: Mapping[str, FittedView], state: State) -> None:
         except (DamageError, DeclarationError) as error:
             raise DamageError(f"view {excerpt(name)}: {error}") from None
     _check_total_precision(state)
+
+
+def check_seen(
+    basis: Basis,
+    names: tuple[str, ...] | None,
+    samples: FitSamples | None,
+    views: Mapping[str, FittedView],
+    n_factors: int,
+) -> None:
+    """Raise unless the factors that users see, their names and their samples fit the model."""
+    n_sources = len({view.source for view in views.values()})
+    sizes = {"F": basis.n_factors, "K": n_factors, "M": n_sources}
+    check_fields(basis, sizes)
+    own = names is None or len(set(names)) == basis.n_factors
+    require(own, "it has not one name for each factor")
+    require(0 <= basis.n_predictive <= basis.n_factors, "it has other predictive factors")
+    rows = basis.Q @ basis.Q.T
+    require(np.allclose(rows, np.eye(len(rows)), atol=1e-6), "its basis is no rotation")
+    if samples is not None:
+        check_fields(samples, {**sizes, "N": len(samples.factors)})
 
 
 def check_readout(name: str, readout: SavedReadOut, views: Mapping[str, FittedView]) -> None:
