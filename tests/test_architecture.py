@@ -17,8 +17,8 @@ import kofa
 
 ORDER = [
     "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
-    "engines", "views", "preparation", "results", "storage", "progress", "omics", "model",
-    "estimators", "files", "cli",
+    "engines", "views", "preparation", "results", "inspection", "storage", "progress", "omics",
+    "model", "estimators", "files", "cli",
 ]  # fmt: skip
 ORDER_IN_STORAGE = [
     "damage", "atomic", "zip_directory", "npy", "manifest", "archive", "dtypes", "fields",
