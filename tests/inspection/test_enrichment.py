@@ -144,11 +144,25 @@ def test_p_values_are_uniform_for_correlated_features(rho, options):
     """Weights of factors that have nothing to do with the features."""
     rng = np.random.default_rng(2)
     p = []
-    for _ in range(5):
+    for _ in range(12):
         x, sets = correlated(rng, 100, rho)
-        for _ in range(8):
-            z = rng.standard_normal((100, 10))
-            p.append(enrich(x.T @ z / 100, sets, data=x, **options)["p"])
+        z = rng.standard_normal((100, 40))
+        p.append(enrich(x.T @ z / 100, sets, data=x, n_leading=0, **options)["p"])
+    share = (np.concatenate(p) < 0.05).mean()
+    assert 0.03 <= share <= 0.07
+
+
+@pytest.mark.parametrize("options", [{}, {"absolute": True}])
+@pytest.mark.parametrize("size", [0.0, 0.3])
+def test_p_values_are_uniform_where_weights_are_more_than_noise(size, options):
+    """Each factor has weights in any features; those of a set go together only in their noise."""
+    rng = np.random.default_rng(13)
+    p = []
+    for _ in range(20):
+        x, sets = correlated(rng, 100, 0.4)
+        z = rng.standard_normal((100, 10))
+        x = x + z @ rng.normal(0.0, size, (10, 200))
+        p.append(enrich((np.linalg.pinv(z) @ x).T, sets, data=x, factors=z, **options)["p"])
     share = (np.concatenate(p) < 0.05).mean()
     assert 0.03 <= share <= 0.07
 
@@ -172,7 +186,10 @@ def test_planted_sets_are_found_with_data():
     table = enrich(w, sets, data=x, factors=z)
     found = table[table["q"] < 0.05]
     assert found[["factor", "set"]].to_numpy().tolist() == [["factor1", "set0"]]
-    assert found["inflation"].iloc[0] == pytest.approx(1 + 19 * 0.1, rel=0.25)
+    # Of the variance of the weights, 1 / (1 + .3² · 150) is noise, which alone is inflated.
+    share = 1 / (1 + 0.3**2 * 150)
+    assert found["inflation"].iloc[0] == pytest.approx(1 + share * 19 * 0.1, rel=0.05)
+    assert enrich(w, sets, data=x)["inflation"].min() > 1.5
 
 
 def test_what_the_factors_explain_is_no_correlation():
@@ -209,15 +226,14 @@ def test_data_may_have_holes():
     rng = np.random.default_rng(8)
     x, sets = correlated(rng, 300, 0.5)
     w = rng.standard_normal(200)
-    whole = enrich(w, sets, data=x).set_index("set")["inflation"]
+    z = rng.standard_normal((300, 1))
+    whole = enrich(w, sets, data=x, factors=z).set_index("set")["inflation"]
     holed = np.where(rng.random(x.shape) < 0.2, np.nan, x)
     holed[:20] = np.nan
     holed[:, 3] = np.nan
     holed[:, 4] = 7.0
-    found = enrich(w, sets, data=holed, factors=rng.standard_normal((300, 2)))
-    assert found.set_index("set")["inflation"][whole.index].to_numpy() == pytest.approx(
-        whole, rel=0.15
-    )
+    again = enrich(w, sets, data=holed, factors=z).set_index("set")["inflation"]
+    assert again[whole.index].to_numpy() == pytest.approx(whole.to_numpy(), rel=0.2)
 
 
 def test_sets_of_features_that_do_not_vary_have_no_inflation():
@@ -226,6 +242,14 @@ def test_sets_of_features_that_do_not_vary_have_no_inflation():
     w = np.random.default_rng(10).standard_normal(60)
     for absolute in (False, True):
         assert enrich(w, {"x": range(15)}, data=x, absolute=absolute)["inflation"].tolist() == [1.0]
+
+
+def test_few_samples_leave_everything_to_noise(weights):
+    rng = np.random.default_rng(14)
+    x, z = rng.standard_normal((5, 300)), rng.standard_normal((5, 2))
+    assert enrich(weights, SETS, data=x, factors=z)["p"].min() > 1e-3
+    constant = enrich(weights, SETS, data=rng.standard_normal((9, 300)), factors=np.ones((9, 2)))
+    assert constant["p"].notna().all()
 
 
 def test_degrees_of_freedom_are_those_of_the_data(weights):
@@ -265,10 +289,14 @@ def test_the_callers_tables_stay_as_they_were(weights):
          "weights but got 5."),
         ({"data": pd.DataFrame(np.ones((9, 2)), columns=["g0", "u"])}, "data: there is no column "
          "'g1', which has a weight; pass the view that the weights are of."),
-        ({"data": np.ones((2, 300))}, "data: expected at least 2 samples more than factors but 2 "),
-        ({"data": np.full((5, 300), np.nan)}, "data: expected at least 2 samples more than"),
-        ({"data": np.ones((9, 300)), "factors": np.ones((8, 1))}, "factors: expected as many rows "
+        ({"data": np.ones((2, 300))}, "data: expected at least 3 samples more than factors but 2 "),
+        ({"data": np.full((5, 300), np.nan)}, "data: expected at least 3 samples more than"),
+        ({"data": np.ones((9, 300)), "factors": np.ones((8, 2))}, "factors: expected as many rows "
          "as data has (9) but got 8"),
+        ({"data": np.ones((9, 300)), "factors": np.ones((9, 3))}, "factors: expected a column for "
+         "each of the 2 factors of weights but got 3."),
+        ({"data": np.ones((9, 300)), "factors": pd.DataFrame({"a": range(9), "c": range(9)})},
+         "factors: there is no column 'b', which weights have; there are 'a', 'c'."),
     ],
 )  # fmt: skip
 def test_errors_name_what_is_wrong_and_the_cure(weights, options, message):

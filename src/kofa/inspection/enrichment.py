@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from kofa.checks import check_number, check_word, flag, hint, is_among, require
 from kofa.data.tables import Table
 from kofa.errors import DataError
-from kofa.inspection.chance import Chance, root_of_size
+from kofa.inspection.chance import Chance, Residuals, difference_of_means, root_of_size
 from kofa.inspection.false_discovery import benjamini_hochberg
 from kofa.inspection.feature_sets import FoundSets, as_sets, found_among
 from kofa.inspection.matching import (
@@ -54,6 +54,10 @@ def enrich(
     camera, and t has at most as many degrees of freedom as the data leave. Without `data` features
     count as independent: p is then too small for sets of correlated features.
 
+    With `factors` too, only that part of the variance of the weights is inflated that is noise:
+    one by the variance over features of their t statistics in regressions on all factors, at most
+    all of it. Features go together then as what the factors leave of them does.
+
     Parameters
     ----------
     weights : DataFrame or array (D, K), or a Series
@@ -65,9 +69,9 @@ def enrich(
     data : DataFrame or array (n, D), or None
         The view, from which it is learnt how features go together. Values may be missing.
     factors : DataFrame or array (n, K), or None
-        As from `FactorModel.transform`, for the samples of `data`. What they explain is first taken
-        out of the data; else features that follow a factor count as correlated, and fewer sets are
-        found.
+        As from `FactorModel.transform`, for the samples of `data`. Without them, features that
+        follow a factor count as correlated, and all of the weights as noise: far fewer sets are
+        found. Pass both.
     sign : "both", "positive" or "negative"
         Sets whose weights are different, larger, or smaller.
     absolute : bool
@@ -118,11 +122,7 @@ def enrich(
     W = _scores(_checked(table, features)[:, chosen], absolute, ranks)
     found = found_among(as_sets(sets), features, min_size, max_size)
     members = found.matrix
-    if data is None:
-        require(factors is None, "factors", "None without data", factors)
-        chance = Chance.of_independent(members)
-    else:
-        chance = _chance(table, read_numbers("data", data), members, factors, absolute)
+    chance = _chance(table, chosen, members, data, factors, absolute)
     test = _t_test(W, members, chance, "positive" if absolute else sign)
     return _as_table([names[k] for k in chosen], features, W, found, test, n_leading)
 
@@ -174,15 +174,42 @@ def _scores(W: Array, absolute: bool, ranks: bool) -> Array:
 
 
 def _chance(
-    weights: Table, view: Table, members: csr_array, factors: Any, absolute: bool
+    weights: Table, chosen: list[int], members: csr_array, data: Any, factors: Any, absolute: bool
 ) -> Chance:
-    """How differences vary by chance, as the data of a view tell it."""
-    values, Z = view.values[:, _places(weights, view)], None
-    if factors is not None:
-        other = read_numbers("factors", factors)
-        chosen = Table("data", values, view.samples)
-        values, Z = on_common_samples(("data", chosen), ("factors", other))
-    return Chance.of_data(values, Z, members, absolute)
+    """How differences vary by chance: as features do in the data, or independently."""
+    if data is None:
+        require(factors is None, "factors", "None without data", factors)
+        return Chance.of_independent(members, len(chosen))
+    view = read_numbers("data", data)
+    values = view.values[:, _places(weights, view)]
+    if factors is None:  # all of the weights may be noise
+        left = Residuals.fit(values, np.empty((len(values), 0)))
+        return Chance.of_data(left, np.ones((members.shape[0], len(chosen))), members, absolute)
+    scores, names = read_factors("factors", factors)
+    columns = _columns(weights, chosen, scores, names)
+    values, Z = on_common_samples(
+        ("data", Table("data", values, view.samples)), ("factors", scores)
+    )
+    left = Residuals.fit(values, Z)
+    return Chance.of_data(left, left.noise_share(members)[:, columns], members, absolute)
+
+
+def _columns(
+    weights: Table, chosen: list[int], scores: Table, names: Sequence[Hashable]
+) -> list[int]:
+    """Where the factors of the weights stand among those of the samples."""
+    if weights.columns is None or scores.columns is None:
+        n_factors = weights.values.shape[1]
+        if len(names) != n_factors:
+            what = f"expected a column for each of the {n_factors} factors of weights"
+            raise DataError(what, source="factors", got=len(names))
+        return chosen
+    wanted = [weights.columns[k] for k in chosen]
+    for name in wanted:
+        if name not in names:
+            what = f"there is no column {name!r}, which weights have"
+            raise DataError(what, source="factors", cure=hint(name, names, "there are"))
+    return [names.index(name) for name in wanted]
 
 
 def _places(weights: Table, view: Table) -> list[int]:
@@ -207,7 +234,7 @@ class TTest:
 
     difference: Array
     others: Array  # mean weight of the features that are not in the set
-    inflation: Array  # (S,)
+    inflation: Array
     t: Array
     p: Array
 
@@ -216,16 +243,12 @@ def _t_test(W: Array, members: csr_array, chance: Chance, sign: str) -> TTest:
     """Means of each set against the others, with the variance within both."""
     m = np.asarray(members.sum(axis=1))[:, None]
     M = len(W) - m
-    centre = W.mean(axis=0)
-    V = W - centre
-    total = members @ V
-    difference = total / m + total / M  # the others have the opposite sum
-    within = np.maximum((V**2).sum(axis=0) - difference**2 * m * M / len(W), 0.0)
-    variance = within / (len(W) - 2) * (1.0 / m + 1.0 / M) * chance.inflation[:, None]
+    difference, variance = difference_of_means(W, members)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = difference / np.sqrt(variance)
+        t = difference / np.sqrt(variance * (1.0 / m + 1.0 / M) * chance.inflation)
     t[:, np.ptp(W, axis=0) == 0] = np.nan
-    return TTest(difference, centre - total / M, chance.inflation, t, _p_values(t, chance, sign))
+    others = W.mean(axis=0) - difference * m / len(W)
+    return TTest(difference, others, chance.inflation, t, _p_values(t, chance, sign))
 
 
 def _p_values(t: Array, chance: Chance, sign: str) -> Array:
@@ -236,7 +259,7 @@ def _p_values(t: Array, chance: Chance, sign: str) -> Array:
         return np.asarray(stats.t.cdf(t, chance.freedom))
     p, skewness = stats.t.sf(t, chance.freedom), chance.skewness
     skewed = skewness > _SKEWED
-    p[skewed] = _skewed_tail(stats.norm.isf(p[skewed]), skewness[skewed, None])
+    p[skewed] = _skewed_tail(stats.norm.isf(p[skewed]), skewness[skewed])
     return np.asarray(p)
 
 
@@ -273,7 +296,7 @@ def _as_table(
             "n_found": np.array([len(inside) for inside in found.members])[s],
             "difference": test.difference[s, k],
             "t": t,
-            "inflation": test.inflation[s],
+            "inflation": test.inflation[s, k],
             "p": test.p[s, k],
             "q": benjamini_hochberg(test.p)[s, k],
             "direction": [_direction(value) for value in t],
