@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import stats
 from scipy.special import fdtrc
 
 from kofa.checks import flag
-from kofa.inspection.correlation import is_constant, pearson
+from kofa.inspection.correlation import is_constant, pearson, standardised
 from kofa.inspection.covariates import Covariate, as_covariate, read_covariates
 from kofa.inspection.false_discovery import benjamini_hochberg
 from kofa.inspection.matching import frame, match, read_factors
@@ -72,26 +73,9 @@ def associate(factors: Any, covariates: Any, *, ranks: bool = False) -> Any:
         ("factors", table.samples, len(table.values)), ("covariates", index, len(known))
     )
     columns = [as_covariate(name, known[name].iloc[its_rows]) for name in known.columns]
-    pairs = [
-        (name, z, c) for name, z in zip(names, table.values[rows].T, strict=True) for c in columns
-    ]
-    tests = [_test(z, covariate, ranks) for _, z, covariate in pairs]
-    numbers = {
-        key: np.array([getattr(test, key) for test in tests]) for key in ("n", "value", "r", "p")
-    }
-    return frame(
-        {
-            "factor": [name for name, _, _ in pairs],
-            "covariate": [covariate.name for _, _, covariate in pairs],
-            "kind": [covariate.kind for _, _, covariate in pairs],
-            "n": numbers["n"],
-            "statistic": [_statistic(covariate, ranks) for _, _, covariate in pairs],
-            "value": numbers["value"],
-            "r": numbers["r"],
-            "p": numbers["p"],
-            "q": benjamini_hochberg(numbers["p"]),
-            "note": [test.note for test in tests],
-        }
+    scores = dict(zip(names, table.values[rows].T, strict=True))
+    return _as_table(
+        [_test(name, z, column, ranks) for name, z in scores.items() for column in columns]
     )
 
 
@@ -99,35 +83,52 @@ def associate(factors: Any, covariates: Any, *, ranks: bool = False) -> Any:
 class Association:
     """What one factor has to do with one covariate."""
 
+    factor: Hashable
+    covariate: Covariate
+    statistic: str
     n: int
-    note: str
+    note: str = ""
     value: float = np.nan
     r: float = np.nan
     p: float = np.nan
 
 
-def _statistic(covariate: Covariate, ranks: bool) -> str:
-    names = {"binary": "AUC", "category": "eta_squared", "number": "rho" if ranks else "r"}
-    return names[covariate.kind]
+def _as_table(tests: Sequence[Association]) -> Any:
+    p = np.array([test.p for test in tests])
+    return frame(
+        {
+            "factor": [test.factor for test in tests],
+            "covariate": [test.covariate.name for test in tests],
+            "kind": [test.covariate.kind for test in tests],
+            "n": np.array([test.n for test in tests]),
+            "statistic": [test.statistic for test in tests],
+            "value": np.array([test.value for test in tests]),
+            "r": np.array([test.r for test in tests]),
+            "p": p,
+            "q": benjamini_hochberg(p),
+            "note": [test.note for test in tests],
+        }
+    )
 
 
-def _test(z: Array, covariate: Covariate, ranks: bool) -> Association:
+def _test(factor: Hashable, z: Array, covariate: Covariate, ranks: bool) -> Association:
     both = ~(np.isnan(z) | np.isnan(covariate.values))
     z, x = z[both], covariate.values[both]
-    note = _why_not(z, x, covariate)
-    if note:
-        return Association(len(z), note)
+    names = {"binary": "AUC", "category": "eta_squared", "number": "rho" if ranks else "r"}
+    found = Association(factor, covariate, names[covariate.kind], len(z), _why_not(z, x, covariate))
+    if found.note:
+        return found
     if ranks:
         z, x = stats.rankdata(z), stats.rankdata(x) if covariate.kind == "number" else x
     if covariate.kind == "category":
         share, k = _between(z, x)
-        return Association(len(z), "", share, p=_p_value(share, len(z), k))
+        return replace(found, value=share, p=_p_value(share, len(z), k))
     r = pearson(x, z)
-    p = _p_value(r**2, len(z), 2)
+    found = replace(found, value=r, r=r, p=_p_value(r**2, len(z), 2))
     if covariate.kind == "number":
-        return Association(len(z), "", r, r, p)
-    lower, upper = (repr(label) for label in covariate.labels)
-    return Association(len(z), f"AUC of {upper} over {lower}", _auc(z, x), r, p)
+        return found
+    lower, upper = covariate.labels
+    return replace(found, value=_auc(z, x), note=f"AUC of {upper!r} over {lower!r}")
 
 
 def _why_not(z: Array, x: Array, covariate: Covariate) -> str:
@@ -145,9 +146,8 @@ def _why_not(z: Array, x: Array, covariate: Covariate) -> str:
 def _between(z: Array, classes: Array) -> tuple[float, int]:
     """η² = Σ_c n_c (z̄_c − z̄)² / Σ_n (z_n − z̄)², and the number of classes."""
     _, which, counts = np.unique(classes, return_inverse=True, return_counts=True)
-    z = z - z.mean()
-    means = np.bincount(which, z) / counts
-    return min(float(counts @ means**2 / (z @ z)), 1.0), len(counts)
+    means = np.bincount(which, standardised(z)) / counts
+    return min(float(counts @ means**2), 1.0), len(counts)
 
 
 def _auc(z: Array, classes: Array) -> float:

@@ -58,7 +58,7 @@ def pearson(x: Array, y: Array) -> float:
     x, y = x[both], y[both]
     if is_constant(x) or is_constant(y):
         return np.nan
-    return min(max(float(_standardised(x) @ _standardised(y)), -1.0), 1.0)
+    return min(max(float(standardised(x) @ standardised(y)), -1.0), 1.0)
 
 
 def is_constant(x: Array) -> bool:
@@ -66,7 +66,7 @@ def is_constant(x: Array) -> bool:
     return not len(x) or bool(x.max() - x.min() <= 1e-13 * np.abs(x).max())
 
 
-def _standardised(x: Array) -> Array:
+def standardised(x: Array) -> Array:
     """Centred, with a sum of squares of one, which neither overflows nor vanishes on the way."""
     x = x / np.abs(x).max()
     x = x - x.mean()
