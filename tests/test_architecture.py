@@ -17,7 +17,8 @@ import kofa
 
 ORDER = [
     "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
-    "engines", "views", "preparation", "omics", "results", "storage", "progress", "fitting",
+    "engines", "views", "preparation", "omics", "results", "inspection", "storage", "progress",
+    "fitting",
     "model", "estimators", "files", "cli",
 ]  # fmt: skip
 ORDER_IN_STORAGE = [
