@@ -7,7 +7,7 @@ from functools import cache
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, ndtr, pdtr
+from scipy.special import gammaln, ndtr, pdtr, xlogy
 
 from kofa.data.scaling import REACH, Unit
 from kofa.data.tables import Table
@@ -82,6 +82,13 @@ class Poisson(Likelihood):
         point = eta.copy()
         point[large] = np.maximum(eta[large], _inverse_softplus(f))
         return point
+
+    def saturated(self, targets: Array) -> Array:
+        return np.asarray(xlogy(targets, targets) - targets - _log_factorial(targets))
+
+    def at_mean(self, mean: Array) -> Array:
+        with np.errstate(divide="ignore"):  # where all counts are zero
+            return _inverse_softplus(mean / self.rate)
 
     def expected(self, eta: Array) -> tuple[Array, Array]:
         f, steepness = _softplus(eta)
