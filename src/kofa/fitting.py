@@ -90,7 +90,8 @@ def fit(
     basis = predictive(run.state, found.roles, found.engine.likelihoods)
     basis = basis.first(parameters.n_factors)
     Z = np.zeros((fit_data.samples.n, basis.n_factors))
-    Z[seen] = basis.of_samples(found.engine.project(run.state)[0])
+    inputs = {name: run.state[name] for name in found.inputs}
+    Z[seen] = basis.of_samples(found.engine.part(inputs).project(inputs)[0])
     fitted = Fitted(
         completed,
         run.state,
