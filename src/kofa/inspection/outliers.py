@@ -17,7 +17,7 @@ from kofa.inference.predictor import blur_in, linear_predictor
 from kofa.inspection.false_discovery import benjamini_hochberg
 from kofa.inspection.features import column_names
 from kofa.inspection.matching import frame
-from kofa.inspection.variance import applied, known_from, sample_names
+from kofa.inspection.variance import applied, sample_names
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.fitted import Fitted
@@ -36,7 +36,7 @@ def outliers(
     found = applied(fitted, data)
     names, seen = sample_names(found), {name: found.seen(name) for name in found.tables}
     parts: dict[str, list[_Residuals]] = {name: [] for name in fitted.views if name in seen}
-    for q, values in found.project(told=known_from(fitted)):
+    for q, values in found.project(found.sources_of_z):
         for name, y in values.items():
             parts[name].append(_residuals(fitted, name, y, q))
     whole = {name: _joined(blocks) for name, blocks in parts.items()}
