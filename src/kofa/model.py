@@ -220,8 +220,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         """Factors of new samples from any subset of the views.
 
         Outputs tell about the factors only where no input is given, so that those of samples in
-        the fit are found as those of new samples are. With `n_factors` the first of them only; with outputs the first `n_predictive_` are all that
-        these depend on.
+        the fit are found as those of new samples are. With `n_factors` the first of them only; with
+        outputs the first `n_predictive_` are all that these depend on.
 
         Returns
         -------

@@ -156,7 +156,7 @@ def _entries(
     for name, one in whole.items():
         if fitted.views[name].likelihood is not None:
             columns = column_names(fitted.views[name])
-            for n, d in np.argwhere(np.abs(np.nan_to_num(one.z)) >= threshold).tolist():
+            for n, d in np.argwhere(np.nan_to_num(np.abs(one.z), nan=-1.0) >= threshold).tolist():
                 entry = one.value[n, d], one.expected[n, d], one.z[n, d]
                 found.append((names[n], name, columns[d], *entry))
     found.sort(key=lambda row: -abs(row[-1]))
