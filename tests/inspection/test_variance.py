@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -308,3 +309,31 @@ def test_it_is_kept_in_files(real, tmp_path):
     read = kofa.load(tmp_path / "m.kofa")
     for by in ("factor", "view", "feature"):
         assert read.variance_explained(by=by).equals(model.variance_explained(by=by))
+
+
+def test_a_model_of_kofa_0_1_needs_data(real):
+    model, data = real
+    old = kofa.FactorModel(model.views)
+    old._remember(replace(model._found, explained={}))
+    with pytest.raises(kofa.DataError, match=r"kofa 0.1 saved it; pass data="):
+        old.variance_explained()
+    same = old.variance_explained(data).r2 - model.variance_explained(data).r2
+    assert np.abs(same).max() < 1e-9
+    assert (
+        np.abs(old.weights("x", standardise=True) - model.weights("x", standardise=True)).max()
+        < 0.1
+    )
+
+
+@pytest.mark.parametrize("n_factors", [1, 2])
+def test_only_factors_that_are_shown_count(rng, n_factors):
+    z = rng.normal(size=(150, 4))
+    x = z @ rng.normal(size=(4, 12)) + 0.5 * rng.normal(size=(150, 12))
+    y = z @ rng.normal(size=(4, 3)) + 0.5 * rng.normal(size=(150, 3))
+    model = kofa.FactorModel(outputs=["y"], n_factors=n_factors).fit({"x": x, "y": y})
+    table = model.variance_explained()
+    assert len(table) == 2 * n_factors
+    np.testing.assert_allclose(table.r2, model.variance_explained({"x": x, "y": y}).r2, atol=1e-9)
+    sums = table.groupby("view").r2.sum()
+    np.testing.assert_allclose(sums, model.variance_explained(by="view").r2, atol=1e-9)
+    assert sums["x"] < 0.8

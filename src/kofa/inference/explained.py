@@ -68,7 +68,7 @@ def explained(view: Observations, w: Weights, Z: Array, mean: Array) -> Explaine
 def losses(view: Observations, eta: Array, used: BoolArray) -> Array:
     """Squared error or deviance of each entry at η (N, D), zero where it does not count."""
     if view.likelihood is None or view.targets is None:
-        return np.asarray(np.where(view.mask & used, view.values - eta, 0.0) ** 2)
+        return np.asarray((0.5 * _fall(view, eta)) ** 2)
     best, found = view.likelihood.saturated(view.targets), view.tangent(eta)[0]
     return np.asarray(np.where(view.mask & used, 2.0 * (best - found), 0.0))
 
@@ -107,14 +107,14 @@ class _Block:
         return self.w.y_mean - self.mean
 
     def explained(self) -> Explained:
-        ends = self.mean + 0.0 * self.moved, self.w.y_mean + self.moved
+        ends = np.broadcast_to(self.mean, self.moved.shape), self.w.y_mean + self.moved
         total, left = (losses(self.view, eta, self.used).sum(axis=0) for eta in ends)
         by_factor, together = self.along_path(), float(total.sum() - left.sum())
         # What the bias adds to them on its way is next to nothing; it is given by squared weights.
         share = (self.w.mean[self.used] ** 2).sum(axis=0)
         by_factor += (together - by_factor.sum()) * share / max(float(share.sum()), 1e-300)
         if self.view.likelihood is None:
-            shared = self.squares() - float((np.where(self.view.mask, self.moved, 0.0) ** 2).sum())
+            shared = self.squares() - float((self.moved**2 * self.view.mask).sum())
         else:
             shared = together - self.by_themselves(float(total.sum()))
         n = self.view.n[self.view.columns.label]
@@ -122,10 +122,10 @@ class _Block:
 
     def along_path(self) -> Array:
         """−∫ Σ ∂loss/∂η w_k (z_k − z̄_k) dt of each factor: (L,)."""
-        fall = np.zeros_like(self.moved)
+        fall: Array = np.zeros(())
         for t, weight in _path(self.view):
-            fall += weight * _fall(self.view, self.mean + t * self.moved + t**2 * self.bias)
-        fall = np.where(self.used, fall, 0.0)
+            path = t * self.moved + (self.mean + t**2 * self.bias)
+            fall = fall + weight * self.used * _fall(self.view, path)
         along = fall.T @ self.Z - fall.sum(axis=0)[:, None] * self.z_mean
         return np.asarray((along * self.w.mean).sum(axis=0))
 
@@ -159,5 +159,5 @@ def _path(view: Observations) -> Iterator[tuple[float, float]]:
 def _fall(view: Observations, eta: Array) -> Array:
     """−∂loss/∂η of each entry (N, D), zero where missing."""
     if view.likelihood is None:
-        return np.asarray(2.0 * np.where(view.mask, view.values - eta, 0.0))
+        return np.asarray(2.0 * (view.values - eta) * view.mask)
     return 2.0 * view.tangent(eta)[1]
