@@ -90,7 +90,10 @@ def _gaussian(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals
 
 
 def _other(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
-    """Values less their expectation, in units of their standard deviation; deviances."""
+    """Values less their expectation, in units of their standard deviation, and deviances.
+
+    Of probabilities p, z is ±√(−2 log p): a rare value is not more of an outlier than it is rare.
+    """
     one, posterior = fitted.views[name], fitted.posterior[name]
     layer, view = one.layer, one.observe(values)
     mean, variance = linear_predictor(
@@ -99,11 +102,12 @@ def _other(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
     targets = layer.encode(values)
     if layer.has("probability"):
         expected = layer.probability(mean, variance)
-        std = np.sqrt(expected * (1.0 - expected))
+        p = np.where(targets == 1, expected, 1.0 - expected)
+        z = np.sign(targets - expected) * np.sqrt(-2.0 * np.log(np.clip(p, 1e-300, 1.0)))
     else:
         expected = layer.predict(mean, variance)
         std = layer.std(mean, variance) if layer.has("std") else np.full_like(mean, np.nan)
-    z = (targets - expected) / np.maximum(std, 1e-12)
+        z = (targets - expected) / std
     if layer.competing:  # the label says all
         z = np.where(targets == 1, z, np.nan)
     deviance = losses(view, mean, np.ones(mean.shape[1], dtype=bool)).sum(axis=1)
