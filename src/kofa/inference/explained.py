@@ -70,7 +70,8 @@ def losses(view: Observations, eta: Array, used: BoolArray) -> Array:
     if view.likelihood is None or view.targets is None:
         return np.asarray((0.5 * _fall(view, eta)) ** 2)
     best, found = view.likelihood.saturated(view.targets), view.tangent(eta)[0]
-    return np.asarray(np.where(view.mask & used, 2.0 * (best - found), 0.0))
+    deviance = np.maximum(2.0 * (best - found), 0.0)  # of large counts, both are rounded
+    return np.asarray(np.where(view.mask & used, deviance, 0.0))
 
 
 def varies(view: Observations, mean: Array) -> BoolArray:
