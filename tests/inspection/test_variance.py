@@ -247,17 +247,24 @@ def test_a_share_is_the_mean_over_all_orders(rng):
     assert found.shared == pytest.approx(error([]) - error([0, 1, 2]) - alone)
 
 
-def test_deviance_by_factor_adds_up_on_its_own(rng):
-    """The bias, which moves with the factors, has hardly a part in it."""
+def test_deviance_by_factor_adds_up(rng):
     Z = rng.normal(size=(400, 2))
+    Z -= Z.mean(axis=0)
     W = np.array([[1.0, 0.5], [0.3, -1.0], [0.0, 0.0]])
     eta = Z @ W.T + np.array([-1.0, -2.0, 0.5])
     t = (eta + rng.normal(size=eta.shape) > 0).astype(float)
-    found = by_hand(t, Z - Z.mean(axis=0), W, Bernoulli(3), np.array([-1.0, -2.0, 0.5]))
+    found = by_hand(t, Z, W, Bernoulli(3), np.array([-1.0, -2.0, 0.5]))
     np.testing.assert_allclose(found.mean, ndtri(t.mean(axis=0)))
     total = found.total.sum()
     assert found.factors.sum() == pytest.approx(total - found.left.sum())
     assert (found.factors > 0.05 * total).all()
+    # A factor by itself, the other being noise in a probit
+    alone = 0.0
+    for k, r in ((0, np.sqrt(1 + W[:, 1] ** 2)), (1, np.sqrt(1 + W[:, 0] ** 2))):
+        own = (ndtri(t.mean(axis=0)) * np.sqrt(1 + (W**2).sum(axis=1)) + Z[:, [k]] * W[:, k]) / r
+        alone += total + 2 * log_ndtr((2 * t - 1) * own).sum()
+    assert found.shared == pytest.approx(total - found.left.sum() - alone)
+    assert 0 < found.shared < 0.2 * total  # a second factor is worth more where the first is known
 
 
 def test_blocks_of_rows_add_up(rng):

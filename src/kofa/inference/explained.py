@@ -24,7 +24,7 @@ from kofa.inference.observations import Observations
 from kofa.inference.posterior import Weights
 from kofa.linalg import Array, BoolArray
 
-_NODES = 8  # on the path, of views that are not Gaussian: errors below 1e-5 of the whole
+_NODES = 8  # on the path, of views that are not Gaussian: errors below 2e-4 of the whole
 _NO_PART = 1e-6  # of the squared weights of a view: a factor with less explains nothing by itself
 _NEVER = 30.0  # η of what never occurred in fit, or always: the column does not vary
 
@@ -111,7 +111,7 @@ class _Block:
         ends = np.broadcast_to(self.mean, self.moved.shape), self.w.y_mean + self.moved
         total, left = (losses(self.view, eta, self.used).sum(axis=0) for eta in ends)
         by_factor, together = self.along_path(), float(total.sum() - left.sum())
-        # What the bias adds to them on its way is next to nothing; it is given by squared weights.
+        # The bias moves with the variance of η. What that explains is given by squared weights.
         share = (self.w.mean[self.used] ** 2).sum(axis=0)
         by_factor += (together - by_factor.sum()) * share / max(float(share.sum()), 1e-300)
         if self.view.likelihood is None:
@@ -139,16 +139,29 @@ class _Block:
         return float((self.w.mean**2 * about).sum())
 
     def by_themselves(self, total: float) -> float:
-        """Σ_k of what factor k would explain without the others, with its share of the bias."""
-        squares = self.w.mean**2
-        share = squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300)
+        """Σ_k of what factor k would explain if the others were not known."""
+        squares, found = self.w.mean**2, 0.0
         strong = squares[self.used].sum(axis=0) > _NO_PART * squares[self.used].sum()
-        found = 0.0
-        for k in np.flatnonzero(strong):
+        for k in np.flatnonzero(strong).tolist():
             moved = self.w.mean[:, k] * (self.Z[:, [k]] - self.z_mean[:, k])
-            eta = self.mean + moved + share[:, k] * self.bias
-            found += total - float(losses(self.view, eta, self.used).sum())
+            found += total - float(losses(self.view, self.alone(k, moved), self.used).sum())
         return found
+
+    def alone(self, k: int, moved: Array) -> Array:
+        """η where only what factor k adds is known (N, D).
+
+        In a probit the others are noise, of variance Σ_j w_j²: it flattens η to (b + c_k) / r with
+        r² = 1 + Σ_{j≠k} w_j², as the mean alone has b over its own r. Where there are no
+        probabilities, the bias moves by the share of k in the squared weights.
+        """
+        W, likelihood = self.w.mean, self.view.likelihood
+        assert likelihood is not None
+        squares = (W - W.mean(axis=0) if likelihood.competing else W) ** 2
+        own, whole = squares[:, k], squares.sum(axis=1)
+        if likelihood.has("probability"):
+            r = np.sqrt(1.0 + whole - own)
+            return np.asarray((self.mean * np.sqrt(1.0 + whole) + moved) / r)
+        return np.asarray(self.mean + moved + own / np.maximum(whole, 1e-300) * self.bias)
 
 
 def _path(view: Observations) -> Iterator[tuple[float, float]]:
