@@ -254,6 +254,6 @@ def _pass_on_warnings(results: Mapping[str, Sequence[FoldResult]], named: bool) 
         for number, result in enumerate(found):
             for one in dict.fromkeys(result.warnings):
                 folds.setdefault(one, []).append(number)
+        model = f"Model {name!r}, fold" if named else "Fold"
         for (category, message), where in folds.items():
-            model = f"Model {name!r}, f" if named else "F"
-            warn(f"{model}old {listed(where)}: {message}", category)
+            warn(f"{model}{'s' * (len(where) > 1)} {listed(where)}: {message}", category)

@@ -43,9 +43,9 @@ def _splitter(cv: Any, labels: Any, groups: Any) -> Any:
             return GroupKFold(int(cv))
         kind = KFold if labels is None else StratifiedKFold
         return kind(int(cv), shuffle=True, random_state=0)
-    several = hasattr(cv, "split") or (isinstance(cv, Iterable) and not isinstance(cv, str))
+    several = hasattr(cv, "split") or isinstance(cv, Iterable)
     expected = "a number of folds of at least 2, a splitter of scikit-learn or pairs of positions"
-    require(several and not isinstance(cv, type), "cv", expected, cv)
+    require(several and not isinstance(cv, str | type), "cv", expected, cv)
     return check_cv(cv)
 
 
@@ -61,10 +61,12 @@ def _checked(k: int, part: Any, n: int) -> Fold:
         what = f"fold {k}: sample number {int(shared[0])} is both in the fit and predicted"
         raise DeclarationError(what, option="cv")
     if not (len(train) and len(test)):
-        raise DeclarationError(f"fold {k} has no {'test' if len(train) else 'training'} samples")
+        which = "test" if len(train) else "training"
+        raise DeclarationError(f"fold {k} has no {which} samples", option="cv")
     return Fold(train, test)
 
 
 def _positions(positions: Any, n: int) -> IntArray:
     """In order, each once; a mask is taken as well."""
-    return np.unique(np.arange(n)[np.asarray(positions)])
+    given = np.asarray(positions)
+    return np.unique(np.arange(n)[given if given.size else []])
