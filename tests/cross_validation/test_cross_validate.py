@@ -376,6 +376,22 @@ def test_a_column_without_test_values_has_no_score_in_that_fold(data):
     assert value(found, "r2", "all", 1) == pytest.approx(value(found, "r2", 1, 1), abs=1e-12)
 
 
+def test_a_fold_without_any_test_value_has_no_predictions(data):
+    data["y"][30:] = np.nan
+    folds = [(np.arange(30), np.arange(30, 40)), (np.arange(10, 40), np.arange(10))]
+    found, predictions = kofa.cross_validate(
+        regression(), data, cv=folds, scoring="r2", return_predictions=True
+    )
+    assert found.value[found.fold == 0].isna().all()
+    assert value(found, "r2") == pytest.approx(value(found, "r2", 1), abs=1e-12)
+    assert predictions.fold.unique().tolist() == [1]
+    assert predictions["sample"].dtype.kind == "i"
+    found, none = kofa.cross_validate(regression(), data, cv=folds[:1], return_predictions=True)
+    assert kofa.score_summary(found)["mean"].isna().all()
+    with pytest.raises(kofa.DataError, match="Expected predictions but there are none"):
+        kofa.calibration_table(none)
+
+
 def test_a_class_that_no_training_sample_has_is_warned_of(rng):
     x = rng.normal(size=(40, 2))
     labels = np.where(x[:, 0] > 0, "up", "down").astype(object)

@@ -66,7 +66,7 @@ def cross_validate(
         "log_loss", "coverage". See Notes.
     n_jobs : int or None
         How many folds are fitted at a time, in processes of joblib; −1 is one for each core. The
-        results are the same.
+        results are the same, up to rounding where BLAS has fewer threads then.
     return_predictions : bool
         Return the predictions too.
 

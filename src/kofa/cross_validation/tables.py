@@ -102,7 +102,8 @@ def stacked(tables: Mapping[Any, Sequence[Any]], named: bool) -> Any:
     pd = import_pandas()
     parts = []
     for model, rows in tables.items():
-        part = pd.concat(list(rows), ignore_index=True)
+        some = [part for part in rows if len(part)] or rows[:1]  # an empty column has no type
+        part = pd.concat(some, ignore_index=True)
         if named:
             part.insert(0, "model", model)
         parts.append(part)
