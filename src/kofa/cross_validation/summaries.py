@@ -235,9 +235,7 @@ def _grouped(table: Any, keys: list[str]) -> Any:
 def _check_predictions(table: Any) -> None:
     _check_table(table, PREDICTION_FIELDS, "predictions, as with return_predictions=True")
     if not len(table):
-        raise DataError(
-            "Expected predictions but there are none: no test sample has a value."
-        )
+        raise DataError("Expected predictions but there are none: no test sample has a value.")
 
 
 def _check_table(table: Any, fields: Sequence[str], expected: str) -> None:
