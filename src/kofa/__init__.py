@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kofa import omics
+    from kofa import inspection, omics
     from kofa.cross_validation.cross_validate import compare, cross_validate
     from kofa.cross_validation.summaries import calibration_table, confusion_table, score_summary
     from kofa.errors import DataError, DeclarationError, FileError, KofaError
@@ -48,6 +48,7 @@ __all__ = [
     "compare",
     "confusion_table",
     "cross_validate",
+    "inspection",
     "load",
     "omics",
     "score_summary",
@@ -70,8 +71,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> Any:
-    if name == "omics":
-        return import_module("kofa.omics")
+    if name in ("inspection", "omics"):
+        return import_module(f"kofa.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'kofa' has no attribute {name!r}")
     value = getattr(import_module(f"kofa.{_MODULE_OF[name]}"), name)
