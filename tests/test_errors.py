@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import kofa
 from conftest import KINDS, mixed, two_views
 from kofa import DataError, DeclarationError, FileError
-from kofa.checks import check_number, check_word
+from kofa.checks import check_number, check_word, hint
 
 X = np.arange(12.0).reshape(6, 2) ** 1.5
 
@@ -146,8 +146,8 @@ BAD_DECLARATIONS = {
     "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 or None but got 0"),
     "half a factor": ({"views": REAL, "n_factors": 2.5}, "n_factors.*2.5"),
     "no starts": ({"views": REAL, "n_init": 0}, "n_init"),
-    "no views": ({"views": {}}, "at least one view"),
-    "views as a list": ({"views": [kofa.Real()]}, "dict of name → view but got list"),
+    "no views": ({"views": {}}, r"dict of name → view but got \{\}; write such as.*kofa\.Real"),
+    "views as a list": ({"views": [kofa.Real()]}, r"dict of name → view but got \[Real.*; write"),
     "not a view": ({"views": {"x": "real"}}, r"'x': expected a view such as kofa.Real\(\)"),
     "noise": ({"views": {"x": kofa.Real(noise="both")}}, "'x': expected noise.*'both'"),
     "sparse": ({"views": {"x": kofa.Real(sparse="yes")}}, "'x': expected sparse.*'yes'"),
@@ -159,7 +159,7 @@ BAD_DECLARATIONS = {
     "callback": ({"views": REAL, "callback": 3}, "callable callback"),
     "seed": ({"views": REAL, "random_state": -1}, "random_state.*-1"),
     "unknown output": ({"views": REAL, "outputs": ["z"]}, "Unknown output 'z'.*'x'"),
-    "output as a string": ({"views": REAL, "outputs": "x"}, r"write \['x'\]"),
+    "output as a string": ({"views": REAL, "outputs": "x"}, r"but got 'x'; write outputs=\['x'\]"),
     "sparse of another kind": (real(kernel="rbf", sparse="rvm"), "'x': expected sparse.*'rvm'"),
     "sparse as a number": (real(kernel="rbf", sparse=1), "'x': expected sparse.*got 1"),
     "ard without a kernel": (real(sparse="ard"), "'x': sparse='ard'.*kernel.*sparse=True"),
@@ -169,24 +169,30 @@ BAD_DECLARATIONS = {
     "share of nothing": (sparse(np.nan), "'x'.*share.*nan"),
     "a cap on nothing": (
         real(kernel="rbf", landmarks=kofa.Landmarks(keep=0.1)),
-        "'x'.*keep of its landmarks is a cap.*sparse=True",
+        "'x': keep in its landmarks limits.*; add sparse=True, or leave keep out",
     ),
     "a cap without a kernel": (
         real(sparse=True, landmarks=kofa.Landmarks(keep=9)),
-        "'x'.*keep of its landmarks is a cap.*a kernel",
+        "'x': keep in its landmarks limits.*; add a kernel and sparse=True",
     ),
-    "no landmarks left": (sparse(0), "'x'.*keep a number of at least 2.*got 0"),
-    "one landmark left": (sparse(1), "'x'.*keep a number of at least 2.*got 1"),
+    "landmarks without a kernel": (
+        real(landmarks=kofa.Landmarks(9)), "'x': landmarks are for kernels.*; add a kernel such as",
+    ),
+    "a number of landmarks without a kernel": (
+        real(landmarks=9), "'x': landmarks are for kernels.*or leave landmarks out",
+    ),
+    "no landmarks left": (sparse(0), r"'x'.*landmarks\.keep.*whole number of at least 2.*got 0"),
+    "one landmark left": (sparse(1), r"'x'.*landmarks\.keep.*whole number of at least 2.*got 1"),
     "half a landmark": (sparse(2.5), r"'x'.*keep.*2\.5"),
     "no caps": (sparse((0.5, "few")), r"'x'.*keep.*\(0\.5, 'few'\)"),
     "many caps": (sparse((0.5, 3, 4)), "'x'.*a pair.*0.5, 3, 4"),
     "choice of landmarks": (
         real(kernel="rbf", landmarks=kofa.Landmarks(by="kmeans")),
-        "'x'.*by 'random' or.*'kmeans'; did you mean 'kmeans\\+\\+'",
+        r"'x'.*landmarks\.by to be 'random', .*'kmeans'; did you mean 'kmeans\+\+'\?$",
     ),
     "landmarks in landmarks": (
         real(kernel="rbf", landmarks=kofa.Landmarks(kofa.Landmarks(5))),
-        r"'x'.*landmarks 'auto'.*got Landmarks\(n=5",
+        r"'x'.*landmarks to be 'auto'.*got Landmarks\(n=5",
     ),
     "landmarks as a word": (real(kernel="rbf", landmarks="many"), "'x'.*landmarks.*'many'"),
     "negative relevance": (
@@ -238,12 +244,14 @@ BAD_DECLARATIONS = {
     "kernels in kernels": (real(kernel=["rbf", ["linear"]]), "'x'.*expected a kernel"),
     "only outputs": ({"views": REAL, "outputs": ["x"]}, "not an output"),
     # Values of any sort in any place:
-    "outputs as a number": ({"views": REAL, "outputs": 3}, "outputs as a list of names.*got 3"),
+    "outputs as a number": ({"views": REAL, "outputs": 3}, "outputs to be a list of names.*got 3"),
     "outputs in a list": ({"views": REAL, "outputs": [["x"]]}, r"Unknown output \['x'\].*'x'"),
     "outputs that are used up": (
-        {"views": REAL, "outputs": (n for n in ["x"])}, "outputs as a list of names.*generator",
+        {"views": REAL, "outputs": (n for n in ["x"])}, "outputs to be a list of names.*generator",
     ),
-    "outputs with a slip": ({"views": REAL, "outputs": ["X"]}, "Unknown output 'X'.*mean 'x'"),
+    "outputs with a slip": (
+        {"views": REAL, "outputs": ["X"]}, r"Unknown output 'X'; did you mean 'x'\?$",
+    ),
     "factors beyond sizes": ({"views": REAL, "n_factors": 10**400}, "n_factors.*got 1000"),
     "iterations beyond print": ({"views": REAL, "max_iter": -(10**5000)}, "max_iter.*too large"),
     "tolerance of nothing": ({"views": REAL, "tol": np.nan}, "tol.*nan"),
@@ -256,7 +264,7 @@ BAD_DECLARATIONS = {
     "noise that is not there": (real(noise=pd.NA), "'x': expected noise.*<NA>"),
     "scale as an array": (real(scale=np.ones(2)), "'x': expected scale.*array"),
     "choices of landmarks": (
-        real(kernel="rbf", landmarks=kofa.Landmarks(by=np.ones(2))), "'x'.*landmarks by.*arr",
+        real(kernel="rbf", landmarks=kofa.Landmarks(by=np.ones(2))), r"'x'.*landmarks\.by.*array",
     ),
     "landmarks beyond sizes": (real(kernel="rbf", landmarks=10**400), "'x'.*landmarks.*1000"),
     "degree of nothing": (real(kernel=kofa.Polynomial(degree=np.nan)), "'x'.*degree.*nan"),
@@ -291,14 +299,17 @@ BAD_DECLARATIONS = {
     "kernel in capitals": (real(kernel="RBF"), "'x'.*kernel among.*'RBF'; did you mean 'rbf'"),
     "kernel with a slip": (real(kernel="polinomial"), "'x'.*did you mean 'polynomial'"),
     "kernel of another name": (real(kernel="Gaussian"), "'x'.*'Gaussian'; did you mean 'rbf'"),
-    "gaussian": ({"views": {"x": "gaussian"}}, r"'x': .*got 'gaussian': write kofa\.Real\(\)"),
+    "gaussian": ({"views": {"x": "gaussian"}}, r"'x': .*got 'gaussian'; write kofa\.Real\(\)"),
     "bernoulli": ({"views": {"x": "Bernoulli"}}, r"'x': .*write kofa\.Binary\(\)"),
     "poisson": ({"views": {"x": "poisson"}}, r"'x': .*write kofa\.Count\(\)"),
     "multinomial": ({"views": {"x": "multinomial"}}, r"'x': .*write kofa\.Categorical\(\)"),
     "log-normal": ({"views": {"x": "log-normal"}}, r"'x': .*write kofa\.Positive\(\)"),
     "counts": ({"views": {"x": "counts"}}, r"'x': .*write kofa\.Count\(\)"),
     "kernel as a view": ({"views": {"x": "rbf"}}, r"'x': .*write kofa\.Real\(kernel='rbf'\)"),
-    "view with a slip": ({"views": {"x": "binery"}}, "'x': .*did you mean 'binary'"),
+    "view with a slip": ({"views": {"x": "binery"}}, r"'x': .*; write kofa\.Binary\(\)\.$"),
+    "view as a word": ({"views": {"x": "table"}}, r"'x': .*; write kofa\.Real\(\), .*kofa\.Count"),
+    "view as a class": ({"views": {"x": kofa.Count}}, r"'x': .*; write kofa\.Count\(\)\.$"),
+    "table as a view": ({"views": {"x": X}}, "'x': .*; declare the kind of the table here, and"),
     "view that is None": ({"views": {"x": None}}, r"'x': .*write kofa\.Real\(\), or leave"),
 }  # fmt: skip
 
@@ -601,7 +612,7 @@ def test_unexpected_parameters_suggest_the_nearest(make, name, meant):
 
 
 def test_unexpected_parameters_without_a_near_one():
-    with pytest.raises(TypeError, match=r"argument 'colour'\."):
+    with pytest.raises(TypeError, match="'colour'; there are 'views', 'n_factors', 'outp"):
         kofa.FactorModel(colour="red")
 
 
@@ -661,8 +672,8 @@ def test_errors_of_data_have_fields():
     with pytest.raises(DataError) as caught:
         kofa.FactorModel({"y": kofa.Count()}).fit({"y": FRAME})
     error = caught.value
-    assert (error.view, error.column, error.cure) == ("y", "a", "round them")
-    assert error.kinds == ("Real", "Positive")
+    assert (error.view, error.column, error.kinds) == ("y", "a", ("Real", "Positive"))
+    assert error.cure == "round them, or declare the view as kofa.Real() or kofa.Positive()"
     with pytest.raises(DeclarationError) as caught:
         kofa.FactorModel(max_iter=0).fit({"x": X})
     assert caught.value.option == "max_iter"
@@ -691,6 +702,22 @@ def test_options_that_are_fine():
     check_number("n", None, ["auto", None])
     check_word("noise", "auto", ["auto", "view"])
     check_word("scale", np.bool_(True), [True, False])
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "found"),
+    [
+        ("Y", ["x", "y"], "did you mean 'y'?"),
+        ("z", ["zx", "y"], "there are 'zx', 'y'"),  # one letter is like too many
+        ("xs", ["x", "rna"], "there are 'x', 'rna'"),
+        ("gg1", ["g1", "g2"], "did you mean 'g1'?"),
+        ("rma", ["rna", 7], "did you mean 'rna'?"),
+        (71, [710, 17], "did you mean 710?"),
+        ("x", [], "there are none"),
+    ],
+)
+def test_hints(word, known, found):
+    assert hint(word, known, "there are") == found
 
 
 @pytest.mark.parametrize("value", [1, "True", None, np.ones(2), [True]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from os import PathLike
@@ -127,12 +127,21 @@ def hint(word: object, known: Iterable[object], otherwise: str = "") -> str:
     "there are 'kernel', 'kind'"
     """
     known = list(known)
-    short = {str(one).lower(): str(one) for one in known if len(str(one)) <= _LONGEST_WORD}
-    asked = str(word).lower()
-    found = difflib.get_close_matches(asked, short, n=1) if len(asked) <= _LONGEST_WORD else []
-    if found:
-        return f"did you mean {short[found[0]]!r}?"
+    by_word = {str(one).lower(): one for one in known if len(str(one)) <= _LONGEST_WORD}
+    found = most_like(str(word).lower(), by_word)
+    if found is not None:
+        return f"did you mean {by_word[found]!r}?"
     return otherwise and f"{otherwise} {listed(known) or 'none'}"
+
+
+def most_like(word: str, known: Collection[str]) -> str | None:
+    """The known word that one with a slip was meant to be, if any is like it."""
+    if word in known:
+        return word
+    if not 1 < len(word) <= _LONGEST_WORD:  # one letter is like too many words
+        return None
+    longer = [one for one in known if len(one) > 1]
+    return next(iter(difflib.get_close_matches(word, longer, n=1)), None)
 
 
 def nearest(word: object, known: Iterable[object]) -> str:
@@ -155,10 +164,10 @@ def with_hints(also: Mapping[str, str]) -> Callable[[Init], Init]:
             for name in options:
                 if name not in known:
                     meant = also.get(name)
-                    hint = f"; did you mean {meant!r}?" if meant else nearest(name, known)
+                    cure = f"did you mean {meant!r}?" if meant else hint(name, known, "there are")
                     raise TypeError(
                         f"{type(self).__name__}() got an unexpected keyword argument "
-                        f"{name!r}{hint or '.'}"
+                        f"{name!r}; {cure}"
                     )
             init(self, *args, **options)
 

@@ -263,7 +263,8 @@ def test_old_names_of_options_of_landmarks_in_a_study():
     text += 'landmarks_by = "cholesky"\nshare = 1\nmax_landmarks = 9\n'
     Path("study.toml").write_text(text, encoding="utf-8")
     new = r"landmarks = \{n = 50, by = \"cholesky\", keep = \[1.0, 9\]\}"
-    with pytest.warns(UserWarning, match=rf"'x': landmarks_by, max_landmarks, share .*{new}"):
+    said = "'x': the options landmarks_by, max_landmarks, share will be removed in kofa 0.3; write"
+    with pytest.warns(UserWarning, match=f"{said} {new}"):
         plan = read_study(Path("study.toml"))
     assert plan.views["x"].landmarks == kofa.Landmarks(50, by="cholesky", keep=(1.0, 9))
 
@@ -273,16 +274,37 @@ def test_old_names_of_options_of_landmarks_in_a_study():
     ("said", "message"),
     [
         ("landmarks = {m = 50}", "line 4: .*'x': landmarks have no option 'm'.*'n'"),
-        ('landmarks = {by = "far"}', "line 4: .*'x': expected landmarks by .*'far'"),
-        ("landmarks = {keep = 0.1}", "line 4: .*'x': keep of its landmarks is a cap"),
-        ("share = 1979-05-27", "line 4: .*'x'.*share.*1979"),
-        ("max_landmarks = 0", "line 4: .*'x'.*keep a number of at least 2"),
+        ('landmarks = {by = "far"}', r"line 4: .*'x': expected landmarks\.by to be .*'far'"),
+        ("landmarks = {keep = 0.1}", "line 4: .*'x': keep in its landmarks limits.*sparse=True"),
     ],
 )
 def test_bad_landmarks_of_a_study(said, message):
     text = f'[views.x]\nfile = "rna.csv"\nkernel = "rbf"\n{said}\n'
     Path("study.toml").write_text(text, encoding="utf-8")
     with pytest.raises(kofa.FileError, match=message):
+        read_study(Path("study.toml"))
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("said", "warning", "message"),
+    [
+        ("share = 1979-05-27", "option share .*; write landmarks", "line 4: .*'x'.*share.*1979"),
+        ("max_landmarks = 0", "write landmarks", r"line 4: .*'x'.*landmarks\.keep .*at least 2"),
+        (
+            "max_landmarks = 9",
+            r"write sparse = true and landmarks = \{keep = 9\}",
+            "line 4: .*'x': keep in its landmarks limits.*; add sparse=True",
+        ),
+    ],
+)
+def test_old_names_of_a_study_are_warned_of_also_where_they_are_refused(said, warning, message):
+    text = f'[views.x]\nfile = "rna.csv"\nkernel = "rbf"\n{said}\n'
+    Path("study.toml").write_text(text, encoding="utf-8")
+    with (
+        pytest.raises(kofa.FileError, match=message),
+        pytest.warns(UserWarning, match=warning),
+    ):
         read_study(Path("study.toml"))
 
 

@@ -47,6 +47,8 @@ class FitData:
     def read(cls, declared: Mapping[str, View], data: Any, outputs: Any) -> FitData:
         """Read, check and align the data of a fit."""
         check_given(data)
+        for name, view in declared.items():
+            view.check_landmarks_used(name)
         views, sources = expand(declared)
         labels = [name for name, view in declared.items() if view.likelihood.reads_labels]
         given = read_data(data, declared, labels)
