@@ -38,7 +38,7 @@ def empty_column():
 FRAME = pd.DataFrame(X, columns=["a", "b"], index=list("uvwxyz"))
 
 BAD_DATA = {
-    "empty dict": ({}, "at least one view"),
+    "empty dict": ({}, r"at least one view but got an empty dict; pass such as \{'x': table\}\.$"),
     "not a dict": (X, r"dict.*got ndarray.*wrap"),
     "nothing observed": ({"x": np.full((6, 2), np.nan)}, "'x': there is no observed value"),
     "empty column": ({"x": empty_column()}, "'x', column 1: all values are missing"),
@@ -50,7 +50,7 @@ BAD_DATA = {
     "other rows": ({"x": X, "y": X[:4]}, "'x' 6, 'y' 4.*index"),
     "frame and array": (
         {"x": FRAME, "z": FRAME.iloc[::-1], "y": X},
-        "without sample names are matched by position",
+        "'y': expected sample names in every view.*without sample names it is matched by position",
     ),
     "samples without a name in a level": (
         {
@@ -70,9 +70,23 @@ BAD_DATA = {
         {"x": FRAME.rename(columns={"b": "a"})}, "'x': expected unique column names but 'a'",
     ),
     "strings": ({"x": np.array([["1", "a"], ["2", "b"]])}, "'x', column 0.*'1'"),
-    "dates": ({"x": pd.DataFrame({"d": pd.date_range("2020", periods=6)})}, "'x', column 'd'"),
+    "dates": (
+        {"x": pd.DataFrame({"d": pd.date_range("2020", periods=6)})},
+        "'x', column 'd': .*; convert the dates to numbers",
+    ),
     "complex": ({"x": X + 1j}, "'x', column 0: expected real numbers"),
-    "ragged": ({"x": [[1.0], [1.0, 2.0]]}, "'x': expected a table but its rows differ"),
+    "ragged": ({"x": [[1.0], [1.0, 2.0]]}, "'x': expected a table but its rows differ.*; give"),
+    "numbers as text": (
+        {"x": pd.DataFrame({"a": ["1.5", "2", "1.5"]})}, r"'x', column 'a': .*'1.5'; .*numbers as",
+    ),
+    "a word among numbers": (
+        {"x": pd.DataFrame({"a": [1.5, 2.0, 2.5, "n/a"]})},
+        "'x', column 'a': .*'n/a'; replace it, or mark it as missing with NaN",
+    ),
+    "a dict as a table": ({"x": {"a": [1.0]}}, "'x': expected a table.*DataFrame.* of it"),
+    "words in a column alone": (
+        {"x": pd.Series(list("mfmf"), name="sex")}, r"'sex': .*; encode.*the view as kofa\.C",
+    ),
     "names of another kind": (
         {"x": FRAME, "y": pd.DataFrame(X)}, "'x': it shares no sample.*'u', theirs such as 0",
     ),
@@ -81,13 +95,14 @@ BAD_DATA = {
         "'k': expected the columns.*'z' is not among them",
     ),
     "strings in a frame": (
-        {"x": pd.DataFrame({"a": [1.0, 2.0], "sex": ["m", "f"]})}, "'x', column 'sex'.*'m'.*drop",
+        {"x": pd.DataFrame({"a": [1.0, 2.0], "sex": ["m", "f"]})},
+        "'x', column 'sex'.*'m'; encode or drop the column, or make it a categorical view",
     ),
     "one sample": ({"x": X[:1]}, "at least 2 samples but got 1"),
-    "three dimensions": ({"x": X[None]}, "'x': expected a table.*3-D"),
+    "three dimensions": ({"x": X[None]}, "'x': expected a table.*3-D.*; make each sample one row"),
     "no columns": ({"x": X[:, :0]}, "'x': expected at least one column"),
-    "not a table": ({"x": "table.csv"}, "'x': expected a table such as.*'table.csv'"),
-    "rows that are used up": ({"x": (row for row in X)}, "'x': expected a table.*generator"),
+    "not a table": ({"x": "table.csv"}, "'x': expected a table such as.*'table.csv'; read the"),
+    "rows that are used up": ({"x": (row for row in X)}, "'x': expected a table.*gener.*; pass"),
     "no table": ({"x": X, "mutations": None}, "'mutations': .*got None; pass its data, or leave"),
     "integers beyond floats": (
         {"x": [[10**400, 1.0], [2.0, 3.0]]}, "'x', column 0: expected real numbers but got 1000",
@@ -110,14 +125,14 @@ BAD_DATA = {
     "names in a column": (
         {"x": FRAME.reset_index()}, r"'x', column 'index': .*'u'; all its.*set_index\('index'\)",
     ),
-    "transposed array": ({"x": X, "y": np.ones((4, 6)), "z": X}, "'y' 4.*'y' has as many columns"),
+    "transposed array": ({"x": X, "y": np.ones((4, 6)), "z": X}, "'y': .*'y' 4.*it has as many"),
     "transposed frame": (
         {"x": FRAME, "y": FRAME.T.rename("m{}".format)},
-        "shares no sample.*Columns of 'y' are samples of 'x': transposed",
+        "'x': it shares no sample.*columns of 'y' are its samples: transposed.*the .T of 'y'",
     ),
     "transposed frames": (
         {"x": FRAME.T, "y": FRAME.T.rename("m{}".format)},
-        "shares no sample.*share columns instead.*transposed.*of each table",
+        "shares no sample.*shares columns with 'y' instead.*transposed.*of each table",
     ),
     "sparse matrix": ({"x": scipy.sparse.eye(4).tocsr()}, "'x': sparse.*toarray"),
 }  # fmt: skip
@@ -321,8 +336,13 @@ def test_bad_declarations_in_fit(options, message):
 
 
 def test_declared_view_must_be_in_the_data():
-    with pytest.raises(DataError, match="'y': it is declared but not in the data"):
-        kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}).fit({"x": X})
+    model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()})
+    with pytest.raises(DataError, match="'y': it is declared but not in the data; pass its table"):
+        model.fit({"x": X})
+    with pytest.raises(DataError, match=r"'y': it is declared but not.*'z', which is not decl"):
+        model.fit({"x": X, "z": X})
+    with pytest.raises(DataError, match="Unknown view 'z'; the model has 'x', 'y'"):
+        model.fit({"x": X, "y": X, "z": X})
 
 
 def test_kernel_that_cannot_take_holes():
@@ -361,7 +381,7 @@ def test_outputs_need_two_labelled_samples():
                kofa.Mixture([kofa.Linear()]), kofa.RBF()],
 )  # fmt: skip
 def test_kernel_that_cannot_be_called_yet(kernel):
-    with pytest.raises(DeclarationError, match=r"left to the data: set|relevance for each of 2"):
+    with pytest.raises(DeclarationError, match=r"left to the data; set|relevance for each of 2"):
         kernel(X, X)
 
 
@@ -523,18 +543,22 @@ def test_other_columns_than_in_fit(model):
     with pytest.raises(DataError, match=r"'x': expected 5 columns as in fit but got 3"):
         model.transform({"x": np.zeros((2, 3))})
     named = kofa.FactorModel().fit({"x": FRAME})
-    with pytest.raises(DataError, match=r"'x'.*column 'b' is missing"):
+    with pytest.raises(DataError, match=r"'x', column 'b': .*but this one is missing; pass it"):
         named.transform({"x": FRAME[["a"]]})
     with pytest.raises(DataError, match=r"dict of view name"):
         named.predict(FRAME.to_numpy(), "x")
-    with pytest.raises(DataError, match=r"'x'.*'c' is new"):
+    with pytest.raises(DataError, match=r"'x', column 'c': .*but this one is new; leave it out"):
         named.transform({"x": FRAME.assign(c=1.0)})
 
 
 def test_transposed_tables_after_fit(model):
     with pytest.raises(DataError, match=r"'x': expected 5 columns.*got 7; transposed\?"):
         model.transform({"x": np.zeros((5, 7))})
-    with pytest.raises(DataError, match=r"'x': .*rows have their names: transposed\?"):
+    with pytest.raises(
+        DataError, match=r"'x': expected 5 columns.*got 1; .*write \[\[…\]\] for one"
+    ):
+        model.transform({"x": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    with pytest.raises(DataError, match=r"'x': .*rows have their names; transposed\?"):
         kofa.FactorModel().fit({"x": FRAME}).transform({"x": FRAME.T})
 
 
@@ -590,7 +614,7 @@ def test_kernel_functions_that_return_no_numbers(wrong):
     def odd(*_):
         return wrong
 
-    with pytest.raises(DataError, match="kernel function odd to return an array of numbers"):
+    with pytest.raises(DataError, match="'x': expected the kernel function odd to return an array"):
         kofa.FactorModel({"x": kofa.Real(kernel=odd)}).fit({"x": X})
 
 

@@ -56,9 +56,8 @@ class Mixture(Kernel):
 
     def __call__(self, X: Array, V: Array) -> Array:
         if isinstance(self.weights, str):
-            raise DeclarationError(
-                f"The weights of {self!r} are left to the data: set numbers to call it."
-            )
+            what = f"the weights of {self!r} are left to the data"
+            raise DeclarationError(what, option="weights", cure="set numbers to call it")
         parts = zip(self.weights, self.kernels, strict=True)
         return np.asarray(sum(w * k(X, V) for w, k in parts))
 
