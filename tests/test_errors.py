@@ -827,7 +827,7 @@ def test_zeros_and_ones_taken_as_real_are_warned_of():
 
 @pytest.mark.parametrize(
     ("view", "value", "effect"),
-    [(kofa.Real(), 3.0, "predicts itself"), (kofa.Count(), 0.0, "predicts itself"),
+    [(kofa.Real(), 3.0, "explains nothing"), (kofa.Count(), 0.0, "explains nothing"),
      (kofa.Real(kernel="rbf"), 3.0, "does not tell samples apart"),
      (kofa.Real(kernel=["rbf", "linear"]), 3.0, "does not tell")],
 )  # fmt: skip

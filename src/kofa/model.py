@@ -87,7 +87,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         What each table is, such as ``{"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}``.
         None takes every table passed to fit as ``kofa.Real()``.
     n_factors : int or None
-        The most factors allowed; those that tell nothing are removed. None: as many as the data
+        The most factors allowed; those that explain nothing are removed. None: as many as the data
         support, at most 300.
     outputs : list of str, or None
         Views to be predicted from the others. They get a prior that trusts strong directions
@@ -230,9 +230,9 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
     def _fit(
         self, data: Data, resume: bool = False, of_slips: bool = True
     ) -> tuple[Samples, BoolArray, InMemory]:
-        """Fit; return the samples, which of them say something, and where these live.
+        """Fit; return the samples, which of them have a value, and the engine that holds these.
 
-        `of_slips`: whether to warn of tables that are hardly what was meant.
+        `of_slips`: whether to warn of tables that look like a mistake.
         """
         data = omics.tables(data, self.views)
         views = self._declared(data)
@@ -326,7 +326,7 @@ class FactorModel(BaseEstimator):  # type: ignore[misc]
         rng: np.random.Generator,
         journal: Journal,
     ) -> tuple[InMemory, Run, list[Role]]:
-        """Encode the samples that say something, and find their factors."""
+        """Encode the samples that have a value, and find their factors."""
         observed = [
             view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
             for name, view in fitted.items()
@@ -785,7 +785,7 @@ def load(path: str | PathLike[str]) -> FactorModel:
     """Read a model that `FactorModel.save` wrote; it predicts to the last bit what it did.
 
     Nothing in the file is run or unpickled, so that a stranger's file can do no harm: what is not
-    a whole and sound model of kofa is refused with a `kofa.FileError`.
+    a complete and consistent model of kofa is refused with a `kofa.FileError`.
 
     Examples
     --------

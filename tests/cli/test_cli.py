@@ -489,7 +489,7 @@ def test_wrong_options_are_errors_of_usage(command, message):
 
 @pytest.mark.usefixtures("model")
 def test_typer_finds_the_rest():
-    assert "Missing option" in run("fit study.toml", 2).stderr
+    assert "Missing argument 'MODEL'" in run("info", 2).stderr
     assert "--factors" in run("fit study.toml -o m.kofa --factors 0", 2).stderr
     assert "No such command" in run("fitt", 2).stderr
     assert "--nothing" in run("info model.kofa --nothing", 2).stderr
@@ -754,6 +754,59 @@ def test_kinds_of_columns(cells, kind):
 def test_marks_of_missing_labels_are_no_class():
     found = guess_column("x", ["a", "b", "a", "b", "?", "unknown", "?"])
     assert (found.kind, found.missing) == ("categorical", ("?", "unknown"))
+
+
+def test_a_word_among_numbers_is_named_with_its_cell(tmp_path):
+    rows = [f"s{i},{i / 7:.3f},{i % 5}" for i in range(20)]
+    rows[3] = "s3,high,3"
+    rows[7] = "s7,1.0,two"
+    (tmp_path / "labs.csv").write_text("\n".join(["id,crp,visits", *rows]), encoding="utf-8")
+    (tmp_path / "x.csv").write_text(
+        "\n".join(["id,a", *(f"s{i},{i}.5" for i in range(20))]), encoding="utf-8"
+    )
+    shown = run(["init", tmp_path]).stdout
+    for name, word, sample in (("crp", "high", "s3"), ("visits", "two", "s7")):
+        assert (
+            f"left out column '{name}' of labs.csv: its cells are numbers, but '{word}' in the row "
+            f"of '{sample}'; correct it, or add missing = [\"{word}\"] if it means missing"
+        ) in shown
+    assert "labs" not in read_study(tmp_path / "study.toml").views
+
+
+def test_many_columns_with_a_word_among_numbers_are_counted(tmp_path):
+    names = [f"v{j}" for j in range(5)]
+    rows = [",".join([f"s{i}", *(f"{i}.{j}" for j in range(5))]) for i in range(9)]
+    rows[2] = "s2,a,b,c,d,e"
+    (tmp_path / "x.csv").write_text("\n".join([f"id,{','.join(names)}", *rows]), encoding="utf-8")
+    said = error(["init", tmp_path])
+    assert (
+        "left out column 'v0' of x.csv: its cells are numbers, but 'a' in the row of 's2'" in said
+    )
+
+
+@pytest.mark.parametrize("module", ["kofa", "kofa.cli"])
+def test_the_command_runs_as_a_module(module):
+    def said(*call):
+        done = subprocess.run(call, capture_output=True, text=True, encoding="utf-8", check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    as_command = [sys.executable, "-c", MAIN]
+    for arguments in (["--version"], ["fit", "nope.toml"], ["fit", "--help"]):
+        as_module = said(sys.executable, "-m", module, *arguments)
+        assert as_module == said(*as_command, *arguments)
+    assert as_module[0] == 0
+
+
+@pytest.mark.usefixtures("model")
+def test_what_is_read_is_looked_at_before_what_is_written():
+    assert error("fit nope.toml").startswith("nope.toml: there is no such file")
+    assert error("impute nope.kofa").startswith("nope.kofa: there is no such file")
+    assert (
+        error("fit study.toml", 2) == "Expected --to with the file of the model; add -o model.kofa"
+    )
+    assert error("impute model.kofa -v rna=rna.csv", 2).startswith(
+        "Expected --to with a folder; add"
+    )
 
 
 def test_demo_shows_a_result_and_writes_its_tables(tmp_path):

@@ -96,7 +96,7 @@ BAD = {
     "no relevance vectors": (
         lambda m: m.relevance_vectors("plain"), "'plain': it has no relevance vectors.*sparse=True",
     ),
-    "relevance vectors of an output": (lambda m: m.relevance_vectors("y"), "'y': it has no relevance"),
+    "relevance vectors of an output": (lambda m: m.relevance_vectors("y"), "'y': it has no rel"),
     "not an output": (lambda m: m.kernel_weights("x"), "'x' is not an output"),
     "unknown output": (lambda m: m.kernel_weights("w"), "Unknown view 'w'.*'x', 'plain', 'y'"),
     "unknown view": (lambda m: m.feature_relevance("w"), "Unknown view 'w'"),

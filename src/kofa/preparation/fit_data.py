@@ -95,7 +95,7 @@ class FitData:
         if not view.scale:
             # Far from zero products would lose what centring leaves of them.
             return Scaling.as_is(values, unit, shift=kernel.ignores_shift)
-        # Nobody knows what another value of a column would mean that is constant in fit.
+        # A column that is constant in fit does not show how far apart two of its values are.
         return Scaling.fit(values, unit=unit, no_spread=np.inf)
 
     @cached_property
@@ -347,9 +347,9 @@ def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> N
 
 
 def warn_of_slips(fit_data: FitData, declared: bool) -> None:
-    """Warn of tables that can be used but are hardly what was meant.
+    """Warn of tables that can be used but look like a mistake.
 
-    Zeros and ones are taken for a slip only where nobody declared what they are.
+    Zeros and ones are taken for a mistake only where it was not declared what they are.
     """
     sources = {fit_data.sources[name]: name for name in reversed(list(fit_data.views))}
     for source, name in sources.items():
@@ -369,7 +369,7 @@ def _warn_of_constants(table: Table, kernelized: bool) -> None:
         return
     named = ", ".join(table.label(int(j)) for j in constant[:3])
     more = f" and {len(constant) - 3} more" if len(constant) > 3 else ""
-    effect = "does not tell samples apart" if kernelized else "tells nothing, and predicts itself"
+    effect = "does not tell samples apart" if kernelized else "explains nothing in other columns"
     warn(
         f"View {table.name!r}, {named}{more}: a column that has the same value in all samples "
         f"{effect}; drop it."
