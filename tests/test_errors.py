@@ -83,6 +83,10 @@ BAD_DATA = {
         {"x": pd.DataFrame({"a": [1.5, 2.0, 2.5, "n/a"]})},
         "'x', column 'a': .*'n/a'; replace it, or mark it as missing with NaN",
     ),
+    "words beside numbers in a list": (
+        {"x": [[1, "a"], [2, "b"], [3, "a"]]}, "'x', column 1: .*got 'a'; encode or drop",
+    ),
+    "a list of tables": ([X, X], "got list; name each table, such as"),
     "a dict as a table": ({"x": {"a": [1.0]}}, "'x': expected a table.*DataFrame.* of it"),
     "words in a column alone": (
         {"x": pd.Series(list("mfmf"), name="sex")}, r"'sex': .*; encode.*the view as kofa\.C",
@@ -322,7 +326,7 @@ BAD_DECLARATIONS = {
     "counts": ({"views": {"x": "counts"}}, r"'x': .*write kofa\.Count\(\)"),
     "kernel as a view": ({"views": {"x": "rbf"}}, r"'x': .*write kofa\.Real\(kernel='rbf'\)"),
     "view with a slip": ({"views": {"x": "binery"}}, r"'x': .*; write kofa\.Binary\(\)\.$"),
-    "view as a word": ({"views": {"x": "table"}}, r"'x': .*; write kofa\.Real\(\), .*kofa\.Count"),
+    "view as a word": ({"views": {"x": "table"}}, r"'x': .*; write kofa\.Real\(\) or .*kofa\.Count"),
     "view as a class": ({"views": {"x": kofa.Count}}, r"'x': .*; write kofa\.Count\(\)\.$"),
     "table as a view": ({"views": {"x": X}}, "'x': .*; declare the kind of the table here, and"),
     "view that is None": ({"views": {"x": None}}, r"'x': .*write kofa\.Real\(\), or leave"),
@@ -627,6 +631,14 @@ def test_kernel_functions_that_return_no_numbers(wrong):
         (kofa.FactorModel, "output", "outputs"),
         (kofa.KernelFactorRegressor, "kernels", "kernel"),
         (kofa.KernelFactorAnalysis, "n_factor", "n_factors"),
+        (kofa.Real, "kernal", "kernel"),
+        (kofa.Count, "landmark", "landmarks"),
+        (kofa.RBF, "gamma", "width"),
+        (kofa.Laplacian, "length_scale", "width"),
+        (kofa.Polynomial, "coef0", "offset"),
+        (kofa.Linear, "relevances", "relevance"),
+        (kofa.Diffusion, "neighbors", "neighbours"),
+        (kofa.Mixture, "weight", "weights"),
     ],
 )
 def test_unexpected_parameters_suggest_the_nearest(make, name, meant):

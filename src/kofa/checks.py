@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from kofa.errors import DeclarationError
 from kofa.errors import shown as shown
 
 Init = TypeVar("Init", bound=Callable[..., None])
+Made = TypeVar("Made")
 _LONGEST_WORD = 200  # characters; comparing longer ones takes too long
 
 
@@ -82,7 +84,8 @@ def check_number(
 def check_path(path: Any) -> None:
     """Raise unless it is a path; an integer would be taken for an open file."""
     if not isinstance(path, str | PathLike):
-        raise DeclarationError("expected the path of a file", got=path)
+        cure = "write such as 'model.kofa'"
+        raise DeclarationError("expected the path of a file", got=path, option="path", cure=cure)
 
 
 def flag(option: str, value: Any) -> bool:
@@ -172,5 +175,15 @@ def with_hints(also: Mapping[str, str]) -> Callable[[Init], Init]:
             init(self, *args, **options)
 
         return cast(Init, hinting)
+
+    return decorate
+
+
+def hinting(also: Mapping[str, str] = MappingProxyType({})) -> Callable[[type[Made]], type[Made]]:
+    """A class whose constructor does so; for dataclasses, which write their own."""
+
+    def decorate(cls: type[Made]) -> type[Made]:
+        setattr(cls, "__init__", with_hints(also)(cls.__init__))  # noqa: B010
+        return cls
 
     return decorate

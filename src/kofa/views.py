@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
-from kofa.checks import check_word, hint, is_among, is_number, most_like, require, shown
+from kofa.checks import (
+    check_word,
+    hint,
+    hinting,
+    is_among,
+    is_number,
+    most_like,
+    require,
+    shown,
+)
 from kofa.errors import DeclarationError, warn
 from kofa.kernels.landmarks import Landmarks, Number, as_landmarks
 from kofa.kernels.mixture import is_kernel_name
@@ -133,7 +142,7 @@ def instead_of_old_names(
 
 def _with_old_names(cls: type[_Kind]) -> type[_Kind]:
     """A kind of view that still takes the old names, with a warning."""
-    init = cls.__init__
+    init = hinting()(cls).__init__
 
     @wraps(init)
     def renaming(self: Any, *args: Any, **options: Any) -> None:
@@ -260,6 +269,7 @@ class Binary(View):
     landmarks: Landmarks | Number = "auto"
 
 
+@hinting()
 @dataclass(frozen=True)
 class Categorical(View):
     """A view of one column of labels of any type, two classes or more. Multinomial probit model.
@@ -330,6 +340,7 @@ DISTRIBUTIONS = {
     "nominal": "Categorical",
 }
 _KINDS = ("Real", "Positive", "Binary", "Categorical", "Count")
+_ANY_KIND = " or ".join(f"kofa.{kind}()" for kind in _KINDS)
 
 
 def check_views(views: Any, data: Any) -> dict[str, View]:
@@ -356,19 +367,13 @@ def _cure(given: Any) -> str:
     if hasattr(given, "__array__") or isinstance(given, list | tuple):
         return "declare the kind of the table here, and pass the table itself to fit"
     if not isinstance(given, str):
-        return f"write {listed_kinds()}"
+        return f"write {_ANY_KIND}"
     word = given.lower().replace("-", "").replace("_", "").rstrip("s")
     by_name = {kind.lower(): kind for kind in _KINDS} | DISTRIBUTIONS
     if word not in by_name and is_kernel_name(given.lower()):
         return f"write kofa.Real(kernel={given.lower()!r})"
     meant = most_like(word, by_name)
-    return f"write {listed_kinds() if meant is None else f'kofa.{by_name[meant]}()'}"
-
-
-def listed_kinds() -> str:
-    """All kinds as they are written."""
-    *others, last = [f"kofa.{kind}()" for kind in _KINDS]
-    return f"{', '.join(others)} or {last}"
+    return f"write {_ANY_KIND if meant is None else f'kofa.{by_name[meant]}()'}"
 
 
 def check_outputs(outputs: Any, views: Mapping[str, View]) -> None:
@@ -388,5 +393,5 @@ def check_outputs(outputs: Any, views: Mapping[str, View]) -> None:
             raise DeclarationError(f"unknown output {shown(name)}", option="outputs", cure=cure)
     if views and len(set(names or ())) == len(views):
         what = "expected at least one view that is not an output, to predict the outputs from"
-        cure = "leave a view out of outputs; without outputs, any view follows from the others"
+        cure = "leave a view out of outputs"
         raise DeclarationError(what, option="outputs", cure=cure)

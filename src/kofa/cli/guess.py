@@ -175,11 +175,11 @@ def _guess_table(table: Cells, alone: bool) -> tuple[list[Guess], list[str]]:
 
 def _mixed(table: Cells, columns: Sequence[Column]) -> list[str]:
     """Remarks on columns of numbers that have a word in them, with the cell."""
-    found = [column for column in columns if column.odd is not None]
+    found = [(column.name, column.odd) for column in columns if column.odd is not None]
     remarks = []
-    for column in found[:_MOST_REMARKS]:
-        word, sample = table.columns[column.name][column.odd], table.ids[column.odd]
-        where = f"left out column {column.name!r} of {table.path.name}: its cells are numbers, but"
+    for name, place in found[:_MOST_REMARKS]:
+        word, sample = table.columns[name][place], table.ids[place]
+        where = f"left out column {name!r} of {table.path.name}: its cells are numbers, but"
         cure = f"correct it, or add missing = [{json.dumps(word)}] if it means missing"
         remarks.append(f"{where} {word!r} in the row of {sample!r}; {cure}")
     if len(found) > _MOST_REMARKS:

@@ -190,7 +190,10 @@ def _as_array(name: str, data: Any, labels: bool) -> Any:
         return np.ma.filled(data.astype(float if plain else object), np.nan)
     try:
         # A list of labels and None, or of words and numbers, must not become words.
-        return np.asarray(data, dtype=object) if _is_list(data) and labels else np.asarray(data)
+        array = np.asarray(data, dtype=object if _is_list(data) and labels else None)
+        return (
+            np.asarray(data, dtype=object) if _is_list(data) and array.dtype.kind == "U" else array
+        )
     except ValueError:
         cure = "give each row as many values, None where one is missing"
         raise DataError("expected a table but its rows differ in length", name, cure=cure) from None
@@ -261,7 +264,8 @@ def _cures(column: Any, bad: Any, name: Hashable, alone: bool) -> dict[str, Any]
         cure = "convert the dates to numbers, such as days since the first, or drop the column"
         return {"cure": cure}
     if len(words) == len(values) > 2 and len(set(values)) == len(values):  # as after reset_index
-        index = f"by .set_index({name!r})" if name is not None else "of a DataFrame"
+        by_name = hasattr(column, "iloc")  # not in polars
+        index = f"by .set_index({name!r})" if by_name else "of a pandas DataFrame"
         cure = f"all its values differ, as names of samples do: make it the index {index}"
         return {"cure": cure}
     if alone:
@@ -326,7 +330,9 @@ def read_data(
     name = next(iter(views), "x")
     if not isinstance(data, Mapping):
         what = f"expected a dict of view name → table but got {type(data).__name__}"
-        raise DataError(what, cure=f"wrap a single table as {{{name!r}: table}}")
+        several = isinstance(data, list | tuple) and len(data) > 1
+        how = "name each table, such as" if several else "wrap a single table as"
+        raise DataError(what, cure=f"{how} {{{name!r}: table}}")
     if all(table is None for table in data.values()):
         what = "expected at least one view but got "
         what += "only None for tables" if data else "an empty dict"

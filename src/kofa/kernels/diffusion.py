@@ -8,12 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from kofa import tuning
+from kofa.checks import hinting
 from kofa.errors import DeclarationError
 from kofa.kernels.formulas import Kernel
 from kofa.kernels.graphs import Graph
 from kofa.linalg import Array, inner
 
 
+@hinting()
 @dataclass(frozen=True)
 class Diffusion(Kernel):
     """How alike x and v are to something that spreads along the rows of a fit.

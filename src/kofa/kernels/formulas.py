@@ -10,13 +10,16 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from kofa import tuning
-from kofa.checks import is_number
+from kofa.checks import hinting, is_number
 from kofa.errors import DataError, DeclarationError
 from kofa.linalg import Array, IntArray, by_rows, filled_up, inner, squared_distances
 
 _SHOWN = 8  # features whose relevance a repr lists
 _CACHE = 2**15  # numbers that stay near the processor
 LARGEST = 1e150  # whose square is still a number
+
+# What other tools call a width, or what they have in its place.
+_WIDTH_ELSEWHERE = dict.fromkeys(("gamma", "sigma", "length_scale", "bandwidth"), "width")
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ class Weighted(Kernel):
         raise NotImplementedError
 
 
+@hinting()
 @dataclass(frozen=True, repr=False)
 class Linear(Weighted):
     """k(x, v) = Σ_j λ_j x_j v_j / D, λ_j = 1 unless `relevance` says otherwise.
@@ -161,6 +165,7 @@ class Linear(Weighted):
         return np.asarray((X * (G @ V)).sum(axis=0) / X.shape[1])
 
 
+@hinting({"coef0": "offset"})
 @dataclass(frozen=True)
 class Polynomial(Kernel):
     """k(x, v) = (x·v / D + offset)^degree.
@@ -239,6 +244,7 @@ class Radial(Kernel):
         return self.width == "auto"
 
 
+@hinting(_WIDTH_ELSEWHERE)
 @dataclass(frozen=True, repr=False)
 class RBF(Weighted, Radial):
     """k(x, v) = exp(−Σ_j λ_j (x_j − v_j)² / (2 width²)), λ_j = 1 unless `relevance` says otherwise.
@@ -275,6 +281,7 @@ class RBF(Weighted, Radial):
         return float(np.sqrt(distance))
 
 
+@hinting(_WIDTH_ELSEWHERE)
 @dataclass(frozen=True, repr=False)
 class Laplacian(Weighted, Radial):
     """k(x, v) = exp(−Σ_j λ_j |x_j − v_j| / width), λ_j = 1 unless `relevance` says otherwise.
