@@ -326,7 +326,7 @@ BAD_DECLARATIONS = {
     "counts": ({"views": {"x": "counts"}}, r"'x': .*write kofa\.Count\(\)"),
     "kernel as a view": ({"views": {"x": "rbf"}}, r"'x': .*write kofa\.Real\(kernel='rbf'\)"),
     "view with a slip": ({"views": {"x": "binery"}}, r"'x': .*; write kofa\.Binary\(\)\.$"),
-    "view as a word": ({"views": {"x": "table"}}, r"'x': .*; write kofa\.Real\(\) or .*kofa\.Count"),
+    "view as a word": ({"views": {"x": "table"}}, r"'x': .*; write kofa\.Real\(\) or .*kofa\.C"),
     "view as a class": ({"views": {"x": kofa.Count}}, r"'x': .*; write kofa\.Count\(\)\.$"),
     "table as a view": ({"views": {"x": X}}, "'x': .*; declare the kind of the table here, and"),
     "view that is None": ({"views": {"x": None}}, r"'x': .*write kofa\.Real\(\), or leave"),

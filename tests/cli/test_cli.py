@@ -407,6 +407,8 @@ def test_files_that_cannot_be_read_say_where(folder):
     (folder / "x.csv").write_text("gene,000,001\ng,1,2\nh,3,5\n", encoding="utf-8")
     assert error(fit).startswith("x.csv: the columns, not the rows, are the samples of the other")
     assert error("fit --view x=rnaa.csv -o m.kofa").endswith("did you mean 'rna.csv'?")
+    assert error("fit --view x=rna.tsv -o m.kofa").endswith("did you mean 'rna.csv'?")
+    assert error("fit --view x=nope.csv -o m.kofa") == "nope.csv: there is no such file"
 
 
 def test_models_and_data_that_change_places(model):
@@ -477,7 +479,12 @@ def test_no_folder_is_made_for_tables_that_cannot_be_filled(model):
         ("transform model.kofa -v rna=rna.csv:count", "the view is real in the model"),
         ("transform model.kofa -v rna=rna.csv:gg1", "no column 'gg1' in the model; did you mean"),
         ("predict model.kofa -v rna=rna.csv -t stag", "has no view 'stag'; did you mean 'stage'?"),
-        ("predict model.kofa -v rna=rna.csv -t rna", "Expected --view of another view than 'rna'"),
+        (
+            "predict model.kofa -v rna=rna.csv -t rna",
+            "Expected --view of another view than 'rna' to predict it from; give --view NAME=FILE",
+        ),
+        ("predict model.kofa -v rna=rna.csv --quantiles ,", "expected numbers between 0 and 1"),
+        ("transform model.kofa -v rna=rna.csv::count", "is real in the model; leave the kind out"),
         ("predict model.kofa -v rna=rna.csv --quantiles 5,95", "expected numbers between 0 and 1"),
         ("impute model.kofa -v rna=rna.csv -o f --format xls", "expected csv, tsv or parquet"),
     ],
@@ -491,7 +498,9 @@ def test_wrong_options_are_errors_of_usage(command, message):
 def test_typer_finds_the_rest():
     assert "Missing argument 'MODEL'" in run("info", 2).stderr
     assert "--factors" in run("fit study.toml -o m.kofa --factors 0", 2).stderr
-    assert "No such command" in run("fitt", 2).stderr
+    said = error("fitt", 2)  # newer versions of typer add what may be meant
+    assert said.startswith("No such command 'fitt'")
+    assert "?;" not in said
     assert "--nothing" in run("info model.kofa --nothing", 2).stderr
     assert error("predict model.kofa -v rna=rna.csv --std").startswith("View 'stage'")
     assert "there is no column 'g0'" in error("transform model.kofa -v rna=clinical.csv")
@@ -815,7 +824,7 @@ def test_demo_shows_a_result_and_writes_its_tables(tmp_path):
     assert int(right[1]) >= 90
     run(["demo", tmp_path / "wine"])
     assert "study.toml" in os.listdir(tmp_path / "wine")
-    assert "expected a new or empty folder" in error(["demo", tmp_path / "wine"])
+    assert "expected a new or empty folder; choose" in error(["demo", tmp_path / "wine"])
 
 
 # ---------------------------------------------------------------- the pages
