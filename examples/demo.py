@@ -80,7 +80,7 @@ def show_factors(model, seen, malignant) -> None:
     Z = model.transform(seen).to_numpy()
     share = {
         name: (q.weights.mean**2).mean(axis=0) * Z.var(axis=0)
-        for name, q in zip(model.views_, model.posterior_, strict=True)
+        for name, q in model.posterior_.items()
     }
     order = np.argsort(-sum(share.values()))
     large = [k for k in order if max(s[k] for s in share.values()) >= 0.03]

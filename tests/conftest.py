@@ -74,13 +74,13 @@ def two_views(rng, n=60, k=2, dims=(5, 4), noise=0.3):
 
 
 def core(views, roles=None, n_factors=3, seed=0, likelihoods=None):
-    """An engine and its start from a list of arrays with NaN."""
-    roles = roles or [Role(str(m)) for m in range(len(views))]
+    """An engine and its start from a list of arrays with NaN, named "0", "1", … or by roles."""
+    roles = {role.name: role for role in roles or [Role(str(m)) for m in range(len(views))]}
     likelihoods = likelihoods or [None] * len(views)
-    observed = [
-        Observations.from_values(v.copy(), likelihood)
-        for v, likelihood in zip(views, likelihoods, strict=True)
-    ]
+    observed = {
+        name: Observations.from_values(v.copy(), likelihood)
+        for name, v, likelihood in zip(roles, views, likelihoods, strict=True)
+    }
     engine = InMemory(Rows.stack(observed))
     rng = np.random.default_rng(seed)
     Z = spectral(engine, n_factors, rng)

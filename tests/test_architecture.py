@@ -17,8 +17,8 @@ import kofa
 
 ORDER = [
     "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
-    "engines", "views", "preparation", "results", "storage", "progress", "omics", "model",
-    "estimators", "files", "cli", "__main__",
+    "engines", "views", "preparation", "omics", "results", "storage", "progress", "fitting",
+    "model", "estimators", "files", "cli", "__main__",
 ]  # fmt: skip
 ORDER_IN_STORAGE = [
     "damage", "atomic", "zip_directory", "npy", "manifest", "archive", "dtypes", "fields",

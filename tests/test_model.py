@@ -187,9 +187,9 @@ def test_score_is_below_the_exact_log_density(rng):
 
     data = {"x": two_views(rng, n=4000, dims=(4, 1))["x"]}
     model = kofa.FactorModel(max_iter=5000, tol=1e-7, n_factors=2).fit(data)
-    w, scale = model.posterior_[0].weights, model.views_["x"].encoder.scaling.spread
+    w, scale = model.posterior_["x"].weights, model.views_["x"].encoder.scaling.spread
     W = w.mean * scale[:, None]
-    noise = model.posterior_[0].tau.mean_inverse * scale**2
+    noise = model.posterior_["x"].tau.mean_inverse * scale**2
     exact = multivariate_normal(data["x"].mean(0), W @ W.T + np.diag(noise))
     score, log_density = model.score(data), exact.logpdf(data["x"]).mean()
     assert score <= log_density
@@ -284,6 +284,21 @@ def test_kernelized_output_is_predicted(rng):
     assert np.corrcoef(predicted.ravel(), truth.ravel())[0, 1] > 0.9
 
 
+def test_what_was_found_is_by_name_in_the_order_of_the_views(rng, tmp_path):
+    """Also where outputs are declared first, whose posteriors are found last."""
+    data = {"w": rng.standard_normal((60, 3)), **two_views(rng)}
+    views = {name: kofa.Real() for name in ("y", "w", "x")}
+    model = kofa.FactorModel(views, outputs=["y"]).fit(data)
+    model.save(tmp_path / "model.kofa")
+    for one in (model, kofa.load(tmp_path / "model.kofa")):
+        assert list(one.posterior_) == list(one.views_) == ["y", "w", "x"]
+        assert {n: q.n_columns for n, q in one.posterior_.items()} == {"y": 4, "w": 3, "x": 5}
+        assert {n: list(r.state) for n, r in one._found.readouts.items()} == {
+            "w": ["x", "w"],
+            "x": ["w", "x"],
+        }
+
+
 def test_weights_are_in_the_users_units(frames):
     model = kofa.FactorModel().fit(frames)
     W = model.weights("x")
@@ -295,7 +310,7 @@ def test_weights_are_in_the_users_units(frames):
 
 def shares(model):
     """What each factor explains of a view's variance, on average over the views."""
-    views = model.posterior_
+    views = model.posterior_.values()
     squares = [(view.weights.mean**2).sum(axis=0) for view in views]
     total = [s.sum() + (1 / v.precision).sum() for s, v in zip(squares, views, strict=True)]
     return np.mean([s / t for s, t in zip(squares, total, strict=True)], axis=0)
@@ -322,7 +337,8 @@ def test_order_and_signs_do_not_depend_on_the_order_of_rows_and_views(rng):
     turned = {name: data[name][rows] for name in ("y", "x")}
     one, other = (kofa.FactorModel().fit(d) for d in (data, turned))
     np.testing.assert_allclose(one.transform(data)[rows], other.transform(turned), atol=1e-3)
-    cubes = [(view.weights.mean**3).sum(axis=0) / len(view.weights.mean) for view in one.posterior_]
+    weights = [view.weights.mean for view in one.posterior_.values()]
+    cubes = [(W**3).sum(axis=0) / len(W) for W in weights]
     np.testing.assert_array_less(0, np.sum(cubes, axis=0))
 
 

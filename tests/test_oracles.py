@@ -13,7 +13,7 @@ from conftest import planted
 
 def activity(model):
     """Which factors are active in which views, as a sorted list of rows."""
-    rows = np.array([(v.weights.mean**2).mean(axis=0) > 1e-3 for v in model.posterior_]).T
+    rows = np.array([(v.weights.mean**2).mean(axis=0) > 1e-3 for v in model.posterior_.values()]).T
     return sorted(map(tuple, rows.astype(int)))
 
 
@@ -45,10 +45,10 @@ def test_one_view_is_factor_analysis():
     Y = Y / Y.std(axis=0)  # so that kofa's scaling changes nothing
     model = kofa.FactorModel(n_factors=k, max_iter=5000, tol=1e-9).fit({"y": Y})
     oracle = FactorAnalysis(n_components=k, svd_method="lapack", tol=1e-8, max_iter=10000).fit(Y)
-    W = model.posterior_[0].weights.mean
+    W = model.posterior_["y"].weights.mean
     assert np.rad2deg(subspace_angles(W, oracle.components_.T).max()) < 0.5
     np.testing.assert_allclose(
-        model.posterior_[0].tau.mean_inverse, oracle.noise_variance_, rtol=0.02
+        model.posterior_["y"].tau.mean_inverse, oracle.noise_variance_, rtol=0.02
     )
     np.testing.assert_allclose(W @ W.T, oracle.components_.T @ oracle.components_, atol=0.02)
 

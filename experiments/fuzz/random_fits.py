@@ -53,7 +53,9 @@ def check(given: Problem) -> str:
             return "refused"
     if given.unusable is not None:
         raise Failed(f"not refused: {given.unusable}")
-    entries = len(next(iter(given.plain.values()))) * sum(q.n_columns for q in model.posterior_)
+    entries = len(next(iter(given.plain.values()))) * sum(
+        q.n_columns for q in model.posterior_.values()
+    )
     _check_bound(path, ENTRY_FALL * entries)
     found = _asked(described, model, given.data, seen)
     _check_same_numbers(model, given, found)

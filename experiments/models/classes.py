@@ -177,6 +177,6 @@ def factor_relevance(model: FactorModel) -> tuple[list[str], Array]:
 
     The signal of view m along factor k is Σ_d ⟨w_dk⟩², for factors of variance one.
     """
-    signal = np.array([(view.weights.mean**2).sum(axis=0) for view in model.posterior_])
+    signal = np.array([(view.weights.mean**2).sum(axis=0) for view in model.posterior_.values()])
     total = np.maximum(signal.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     return list(model.views_), signal / total

@@ -65,7 +65,7 @@ def fit_kofa(data: Planted) -> Fit:
     model = FactorModel(n_factors=ALLOWED)
     Z = model.fit_transform(data.views)
     cpu = process_time() - start
-    W = [view.weights.mean for view in model.posterior_]
+    W = [view.weights.mean for view in model.posterior_.values()]
     n_factors = count_active(Z, W, [1.0] * len(W))
     return Fit(cpu, model.n_iter_, n_factors, held_out(data, model.impute(data.views)))
 
@@ -119,8 +119,10 @@ def solve_kofa() -> Solution:
     declared = {name: Real(noise="view", scale=False) for name in views}
     model = FactorModel(declared, n_factors=15, tol=1e-9)
     Z = model.fit_transform(views)
-    pairs = zip(model.posterior_, model.views_.values(), strict=True)
-    noise = [v.layer.std(np.zeros(1), q.tau.mean_inverse).mean() for q, v in pairs]
+    noise = [
+        view.layer.std(np.zeros(1), model.posterior_[name].tau.mean_inverse).mean()
+        for name, view in model.views_.items()
+    ]
     return Solution(Z, np.array(noise))
 
 

@@ -71,7 +71,7 @@ def masked(
         return fit_predict(views, inputs, y, split, way).accuracy(y[split[1]])
 
     learnt = fit_predict({"x": Real(kernel=RBF(relevance="learn"))}, {"x": X}, y, split, way)
-    mask = relevances("x", learnt.model.views_["x"], learnt.model.posterior_[0])
+    mask = relevances("x", learnt.model.views_["x"], learnt.model.posterior_["x"])
     rank, rng = np.argsort(-mask, kind="stable"), np.random.default_rng(seed)
     found = {
         "seconds": learnt.seconds,

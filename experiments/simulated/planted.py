@@ -72,7 +72,7 @@ class Recovery:
 
 def sharing(model: FactorModel) -> Pattern:
     """How many factors, of all that the model kept, are active in which views."""
-    square = np.array([(view.weights.mean**2).mean(axis=0) for view in model.posterior_])
+    square = np.array([(view.weights.mean**2).mean(axis=0) for view in model.posterior_.values()])
     return Counter(tuple(bool(a) for a in active) for active in (square > ACTIVE).T)
 
 

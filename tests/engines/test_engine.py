@@ -17,8 +17,8 @@ def test_start_of_kinds_that_are_not_gaussian_is_centred(rng, kind):
     t = (eta > 0).astype(float) if isinstance(kind, Bernoulli) else rng.poisson(7 * np.exp(eta / 4))
     seen = rng.random(t.shape) < 0.8
     t = np.where(seen, t, np.nan)
-    engine = InMemory(Rows.stack([Observations.from_values(t, kind)]))
-    (view,) = engine.rows.views
+    engine = InMemory(Rows.stack({"t": Observations.from_values(t, kind)}))
+    view = engine.rows.views["t"]
     U = engine.principal_directions(6, rng) / np.sqrt(len(t))
     np.testing.assert_allclose(U.sum(axis=0), 0.0, atol=1e-10)
     # Together they span the columns less their means over what is observed.

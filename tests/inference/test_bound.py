@@ -26,7 +26,7 @@ def small(rng, sparse=False, per_column=True, missing=True):
         y[0, 1] = y[3, 2] = np.nan
     engine, state, Z = core([y], [Role("a", sparse=sparse, noise_per_column=per_column)], 2)
     for _ in range(3):
-        q = local_step(engine.rows, local_system(state, (engine.rows.views[0].columns,)))
+        q = local_step(engine.rows, local_system(state, engine.rows.columns))
         stats, Z = engine.sweep(state, Z)
         views = centred(stats)
         state = global_step(state, views)
@@ -43,7 +43,7 @@ def weight_covariance(w, d):
 def test_likelihood_is_the_expected_log_density(rng, per_column, missing):
     """E over q(w, b, z) by exact Gaussian moments of each entry, over q(τ) by integration."""
     y, _, state, _, views, q = small(rng, per_column=per_column, missing=missing)
-    view, w = state[0], state[0].weights
+    view, w = state["a"], state["a"].weights
     total = 0.0
     for n, d in zip(*np.nonzero(~np.isnan(y)), strict=True):
         y_nd = y[n, d]
@@ -64,7 +64,7 @@ def test_likelihood_is_the_expected_log_density(rng, per_column, missing):
             limit=200,
         )[0]
         total += term
-    np.testing.assert_allclose(likelihood(view, views[0]), total, rtol=1e-6)
+    np.testing.assert_allclose(likelihood(view, views["a"]), total, rtol=1e-6)
 
 
 def expected_square(y, m, C, w, Sw):
@@ -99,7 +99,7 @@ def scalar_kl(mean, variance, prior_precision):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_kl_w_is_the_expected_divergence_from_the_prior(rng, sparse):
     _, _, state, _, _, _ = small(rng, sparse=sparse)
-    view, w = state[0], state[0].weights
+    view, w = state["a"], state["a"].weights
     total = 0.0
     for d in range(view.n_columns):
         S = weight_covariance(w, d)
@@ -158,7 +158,7 @@ def test_gamma_moments_against_integration():
 
 def test_entropy_bias_is_that_of_a_normal(rng):
     _, _, state, _, _, _ = small(rng)
-    w = state[0].weights
+    w = state["a"].weights
     expected = sum(ss.norm(0, np.sqrt(v)).entropy() for v in w.bias_variance)
     np.testing.assert_allclose(entropy_bias(w), expected, rtol=1e-10)
 
@@ -171,7 +171,7 @@ def test_bound_is_the_exact_evidence_when_the_weights_are_known(rng):
     """
     y = rng.standard_normal((9, 1))
     engine, state, Z = core([y], n_factors=1)
-    view = state[0]
+    view = state["0"]
     big = 1e9
     tau = Gamma(np.array([big]), np.array([big / 2.0]))  # τ = 2
     alpha = Gamma(np.array(big), np.array([1.0]))  # w = 0
@@ -179,10 +179,10 @@ def test_bound_is_the_exact_evidence_when_the_weights_are_known(rng):
 
     view = replace(view, tau=tau, tau_prior=tau, alpha=alpha, alpha_prior=alpha)
     for _ in range(3):
-        stats, Z = engine.sweep((view,), Z)
+        stats, Z = engine.sweep({"0": view}, Z)
         views = centred(stats)
-        (view,) = global_step((view,), views)
-    bound = elbo((view,), stats, views).total
+        (view,) = global_step({"0": view}, views).values()
+    bound = elbo({"0": view}, stats, views).total
     # ∫ Π N(y_n | b, 1/2) db
     n, c = 9, ((y - y.mean()) ** 2).sum()
     evidence_ = -0.5 * (n - 1) * np.log(2 * np.pi / 2) - 0.5 * np.log(n) - 0.5 * 2 * c
@@ -197,7 +197,7 @@ def test_bound_is_below_the_exact_evidence_and_close(rng):
 
     prior = Gamma(np.array(2.0), np.array([2.0]))
     tau_prior = Gamma(np.array([2.0]), np.array([2.0]))
-    state = (replace(state[0], alpha_prior=prior, tau_prior=tau_prior),)
+    state = {"0": replace(state["0"], alpha_prior=prior, tau_prior=tau_prior)}
     for _ in range(400):
         stats, Z = engine.sweep(state, Z)
         views = centred(stats)

@@ -67,8 +67,8 @@ def small(rng, make, k, missing=True, n=7, sweeps=3):
     engine, state, Z = core([t], [Role("a")], k, likelihoods=[kind])
     for _ in range(sweeps):
         touched = augment(engine.rows, state, Z)
-        at = state[0].weights.predict(Z)
-        q = local_step(touched, local_system(state, (touched.views[0].columns,)))
+        at = state["a"].weights.predict(Z)
+        q = local_step(touched, local_system(state, touched.columns))
         stats, Z = engine.sweep(state, Z)
         views = centred(stats)
         state = global_step(state, views)
@@ -81,7 +81,7 @@ def small(rng, make, k, missing=True, n=7, sweeps=3):
 def test_likelihood_is_the_expected_parabola(rng, make, missing):
     """E g(η₀) + g′(η₀) (f − η₀) − ½ κ (f − η₀)² over q(z) q(w, b), η₀ of the state before."""
     kind, t, at, q, state, _, views = small(rng, make, 2, missing)
-    value, slope, w = log_likelihood(kind, t, at), slopes(kind, t, at), state[0].weights
+    value, slope, w = log_likelihood(kind, t, at), slopes(kind, t, at), state["a"].weights
     total = 0.0
     for n, d in zip(*np.nonzero(~np.isnan(t)), strict=True):
         m, C = q.mean[n], q.covariance[q.patterns.label[n]]
@@ -91,7 +91,7 @@ def test_likelihood_is_the_expected_parabola(rng, make, missing):
         square += w.bias_variance[d]
         total += value[n, d] + slope[n, d] * (mean - at[n, d])
         total -= 0.5 * kind.curvature[d] * square
-    np.testing.assert_allclose(likelihood(state[0], views[0]), total, rtol=1e-6)
+    np.testing.assert_allclose(likelihood(state["a"], views["a"]), total, rtol=1e-6)
 
 
 def expected_log_likelihood(kind, t, q, w, n_nodes=24):
@@ -114,8 +114,8 @@ def expected_log_likelihood(kind, t, q, w, n_nodes=24):
 @pytest.mark.parametrize("make", [bernoulli, poisson])
 def test_likelihood_is_below_the_expected_log_likelihood(rng, make, missing):
     kind, t, _, q, state, _, views = small(rng, make, 1, missing, sweeps=30)
-    exact = expected_log_likelihood(kind, t, q, state[0].weights)
-    term = likelihood(state[0], views[0])
+    exact = expected_log_likelihood(kind, t, q, state["a"].weights)
+    term = likelihood(state["a"], views["a"])
     assert term < exact
     assert exact - term < 0.25 * np.isfinite(t).sum()
 
@@ -129,7 +129,7 @@ def test_bound_is_below_the_exact_evidence_and_close(rng, make, alpha):
     assert len(np.unique(t)) > 1  # else the flat bias has no evidence
     engine, state, Z = core([t], [Role("a")], 1, likelihoods=[kind])
     known = Known(np.array([alpha]))
-    state = (replace(state[0], alpha=known, alpha_prior=known),)
+    state = {"a": replace(state["a"], alpha=known, alpha_prior=known)}
     for _ in range(300):
         stats, Z = engine.sweep(state, Z)
         views = centred(stats)

@@ -21,16 +21,16 @@ OUTPUT = Role("y", output=True, noise_per_column=True)
 
 def explained(y, Z, energy=None):
     """The engine of an output, and what is known of it from Z."""
-    engine = InMemory(Rows.stack([Observations.from_values(y.copy())]))
+    engine = InMemory(Rows.stack({"y": Observations.from_values(y.copy())}))
     energy = np.ones(Z.shape[1]) if energy is None else energy
-    (alone,) = unexplained(engine, [OUTPUT])
-    return engine, regress(engine, 0, OUTPUT, Z, energy, alone, np.random.default_rng(0)).view
+    alone = unexplained(engine, {"y": OUTPUT})["y"]
+    return engine, regress(engine, "y", OUTPUT, Z, energy, alone, np.random.default_rng(0)).view
 
 
 def weights_without(n, y, Z, view):
     """The weights of the same priors and noises from all samples but n."""
-    engine = InMemory(Rows.stack([Observations.from_values(np.delete(y, n, axis=0))]))
-    (s,) = centred(engine.summarise(np.delete(Z, n, axis=0)))
+    engine = InMemory(Rows.stack({"y": Observations.from_values(np.delete(y, n, axis=0))}))
+    s = centred(engine.summarise(np.delete(Z, n, axis=0)))["y"]
     return update_weights(s, view.alpha.mean, view.column_precision, view.precision)
 
 
@@ -42,10 +42,10 @@ def test_left_out_loss_is_that_of_fits_without_the_sample(rng, holes):
     engine, view = explained(y, Z)
     # The last update of the noise came after that of the weights.
     view = replace(view, tau=Known(view.precision))
-    (s,) = centred(engine.summarise(Z))
+    s = centred(engine.summarise(Z))["y"]
     weights = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
     view = replace(view, weights=weights)
-    loss = left_out_loss(engine.rows.views[0], view, Z, 1.0)
+    loss = left_out_loss(engine.rows.views["y"], view, Z, 1.0)
     predicted = [weights_without(n, y, Z, view).predict(Z[n : n + 1])[0] for n in range(30)]
     spread = np.nansum((y - np.nanmean(y, axis=0)) ** 2, axis=0) / 30
     np.testing.assert_allclose(loss, np.nansum((y - predicted) ** 2 / spread, axis=1), rtol=1e-8)
@@ -59,7 +59,7 @@ def test_all_directions_are_taken_where_left_out_outputs_need_them(rng, needed):
     y = Z @ W + 0.5 * rng.standard_normal((80, 3))
     engine, few = explained(y, Z[:, :2])
     _, every = explained(y, Z)
-    pair = ((few,), Z[:, :2]), ((every,), Z)
+    pair = ({"y": few}, Z[:, :2]), ({"y": every}, Z)
     assert predicts_better(engine, *pair, rng) == needed
 
 
@@ -88,5 +88,5 @@ def test_a_constant_column_has_no_loss(rng):
         engine, view = explained(table, Z)
         nothing = np.zeros((4, table.shape[1])).T
         view = replace(view, weights=replace(view.weights, mean=nothing), tau=Known(np.ones(1)))
-        losses.append(left_out_loss(engine.rows.views[0], view, Z, 1.0))
+        losses.append(left_out_loss(engine.rows.views["y"], view, Z, 1.0))
     np.testing.assert_allclose(losses[1], losses[0], rtol=0.1)

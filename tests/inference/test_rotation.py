@@ -54,14 +54,14 @@ def test_rotation_raises_the_divergences_as_the_objective_says(rng):
         state = global_step(state, centred(stats))
     # q(α) at its optimum before as after, as the objective assumes
     state, _ = rotate(state, stats, max_iter=0)
-    terms = [Term.of(view) for view in state]
+    terms = [Term.of(view) for view in state.values()]
     shift = stats.z_sum / stats.n_samples
     S = stats.S - stats.n_samples * np.outer(shift, shift)
     R = best_rotation(S, stats.n_samples, terms, 100)
     after, _ = rotate(state, stats, 100)
 
     def divergence(views):
-        return sum(kl_w(v) + v.alpha.kl(v.alpha_prior) for v in views)
+        return sum(kl_w(v) + v.alpha.kl(v.alpha_prior) for v in views.values())
 
     k = len(S)
     kl_before = 0.5 * (np.trace(S) - stats.n_samples * k - stats.logdet)

@@ -45,11 +45,11 @@ def covariance(w, d):
 @pytest.mark.parametrize("holes", HOLES)
 def test_local_step_solves_each_sample(rng, holes):
     views, engine, state, _ = problem(rng, holes)
-    e = local_system(state, tuple(v.columns for v in engine.rows.views))
+    e = local_system(state, engine.rows.columns)
     q = local_step(engine.rows, e)
     for n in (0, 1, 5, 33):
         precision, h = np.eye(e.n_factors), np.zeros(e.n_factors)
-        for y, view in zip(views, state, strict=True):
+        for y, view in zip(views, state.values(), strict=True):
             w = view.weights
             for d in np.flatnonzero(~np.isnan(y[n])):
                 tau = view.precision[d]
@@ -66,10 +66,10 @@ def test_local_step_solves_each_sample(rng, holes):
 def test_weights_solve_each_column(rng, holes, sparse):
     views, engine, state, Z = problem(rng, holes, sparse)
     stats, _ = engine.sweep(state, Z)
-    s = centred(stats)[0]
-    view = state[0]
+    s = centred(stats)["x"]
+    view = state["x"]
     q = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
-    e = local_system(state, tuple(v.columns for v in engine.rows.views))
+    e = local_system(state, engine.rows.columns)
     z = local_step(engine.rows, e)
     for d in range(6):
         seen = np.flatnonzero(~np.isnan(views[0][:, d]))
@@ -92,8 +92,8 @@ def test_weights_solve_each_column(rng, holes, sparse):
 @pytest.mark.parametrize("holes", HOLES)
 def test_linear_predictor_has_the_moments_of_sampled_weights(rng, holes):
     _, engine, state, _ = problem(rng, holes)
-    e = local_system(state, tuple(v.columns for v in engine.rows.views))
-    q, w = local_step(engine.rows, e), state[0].weights
+    e = local_system(state, engine.rows.columns)
+    q, w = local_step(engine.rows, e), state["x"].weights
     mean, variance = linear_predictor(q, w)
     for n, d in ((0, 0), (7, 3), (40, 5)):
         C, Sw = q.covariance[q.patterns.label[n]], covariance(w, d)

@@ -59,7 +59,7 @@ def problem(rng, make, rho=1.0, sparse=False):
         t[15:30, 1] = np.nan
     roles = [Role("x", noise_per_column=True), Role("t", output=True, sparse=sparse)]
     engine, state, Z = core([x, t], roles, 2, likelihoods=[None, kind])
-    state = (state[0], replace(state[1], rho=rho))
+    state = {**state, "t": replace(state["t"], rho=rho)}
     for _ in range(2):
         stats, Z = engine.sweep(state, Z)
         views = centred(stats)
@@ -69,9 +69,9 @@ def problem(rng, make, rho=1.0, sparse=False):
 
 def charted(engine, state, views, Z):
     """The chart of the output, θ of its weights, and the objective."""
-    chart = Chart.of(state[1], views[1])
-    w = state[1].weights
-    objective = partial(chart.objective, surrogate_sums=partial(engine.surrogate_sums, 1, Z=Z))
+    chart = Chart.of(state["t"], views["t"])
+    w = state["t"].weights
+    objective = partial(chart.objective, surrogate_sums=partial(engine.surrogate_sums, "t", Z=Z))
     return chart, chart.pack(w.mean, w.y_mean), objective
 
 
@@ -80,8 +80,8 @@ def test_chart_returns_what_was_packed(rng, make):
     engine, state, _, views, Z = problem(rng, make)
     chart, theta, _ = charted(engine, state, views, Z)
     w = chart.unpack(theta)
-    np.testing.assert_allclose(w.mean, state[1].weights.mean, atol=1e-12)
-    np.testing.assert_allclose(w.y_mean, state[1].weights.y_mean, atol=1e-12)
+    np.testing.assert_allclose(w.mean, state["t"].weights.mean, atol=1e-12)
+    np.testing.assert_allclose(w.y_mean, state["t"].weights.y_mean, atol=1e-12)
 
 
 @pytest.mark.parametrize("rho", [1.0, 0.4])
@@ -90,7 +90,7 @@ def test_objective_is_the_penalised_likelihood_at_the_mean(rng, make, rho):
     """Σ g − ½ Σ γ α w² − ½ ρ κ Σ var(w·z), with z at its mean, and a constant."""
     engine, state, _, views, Z = problem(rng, make, rho, sparse=True)
     chart, begin, objective = charted(engine, state, views, Z)
-    view, data, s = state[1], engine.rows.views[1], views[1]
+    view, data, s = state["t"], engine.rows.views["t"], views["t"]
 
     def penalised(theta):
         w = chart.unpack(theta)
@@ -120,9 +120,9 @@ def test_gradient_is_that_of_the_objective(rng, make, rho):
 def test_refined_weights_raise_the_bound(rng, make, rho):
     engine, state, stats, views, Z = problem(rng, make, rho)
     before = elbo(state, stats, views).total
-    weights = refine(state[1], views[1], partial(engine.surrogate_sums, 1, Z=Z))
-    stats = stats.with_surrogate(1, engine.surrogate_sums(1, weights, Z))
-    refined = (state[0], replace(state[1], weights=weights))
+    weights = refine(state["t"], views["t"], partial(engine.surrogate_sums, "t", Z=Z))
+    stats = stats.with_sums("t", engine.surrogate_sums("t", weights, Z))
+    refined = {**state, "t": replace(state["t"], weights=weights)}
     after = elbo(refined, stats, centred(stats)).total
     assert after > before + 0.1
 
@@ -132,12 +132,12 @@ def test_refined_weights_are_where_coordinate_ascent_goes(rng, make):
     """With the same q(z), 300 small steps get no further than one call."""
     engine, state, stats, views, Z = problem(rng, make)
     _, begin, objective = charted(engine, state, views, Z)
-    chart = Chart.of(state[1], views[1])
-    found = refine(state[1], views[1], partial(engine.surrogate_sums, 1, Z=Z))
+    chart = Chart.of(state["t"], views["t"])
+    found = refine(state["t"], views["t"], partial(engine.surrogate_sums, "t", Z=Z))
     top = objective(chart.pack(found.mean, found.y_mean))[0]
-    view, w = state[1], state[1].weights
+    view, w = state["t"], state["t"].weights
     for _ in range(300):
-        s = centred(stats.with_surrogate(1, engine.surrogate_sums(1, w, Z)))[1]
+        s = centred(stats.with_sums("t", engine.surrogate_sums("t", w, Z)))["t"]
         w = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
     limit = objective(chart.pack(w.mean, w.y_mean))[0]
     assert objective(begin)[0] < limit - 0.1
@@ -196,7 +196,7 @@ def test_scale_is_the_one_that_predicts_left_out_samples_best(rng, make):
     data, Z = small(rng, make)
     _, state, _ = core([data.targets], [Role("t")], 2, likelihoods=[data.likelihood])
     energy = np.array([1.0, 0.5])
-    chosen = energy.sum() / choose_scale(state[0], data, Z, energy).mean[0]
+    chosen = energy.sum() / choose_scale(state["t"], data, Z, energy).mean[0]
     X, scores = np.column_stack([Z, np.ones(len(Z))]), []
     for signal in tuning.SIGNALS[:6]:
         alpha, score = energy.sum() / signal / energy, 0.0
@@ -223,8 +223,9 @@ def test_left_out_respects_the_precision_of_each_column(rng):
 def test_precision_of_columns_counts_where_the_scale_is_chosen(rng):
     """With γ = 10 for all columns the weights are those of ten times the α."""
     data, Z = small(rng, bernoulli)
-    _, (view,), _ = core([data.targets], [Role("t", sparse=True)], 2, likelihoods=[data.likelihood])
-    of_gamma = [replace(view, gamma=Gamma(np.full(3, g), np.ones(3))) for g in (1.0, 10.0)]
+    role = Role("t", sparse=True)
+    _, state, _ = core([data.targets], [role], 2, likelihoods=[data.likelihood])
+    of_gamma = [replace(state["t"], gamma=Gamma(np.full(3, g), np.ones(3))) for g in (1.0, 10.0)]
     one, ten = (choose_scale(v, data, Z, np.array([1.0, 0.5])).mean for v in of_gamma)
     np.testing.assert_allclose(10 * ten, one, rtol=1e-3)
 
@@ -259,8 +260,8 @@ def test_sample_is_drawn_at_random_among_those_that_qualify(rng):
 def test_steps_have_the_variance_that_z_gives_the_linear_predictor(rng, make):
     """Three points at 0 and ±√3 sd: a third of the squared steps is the mean covariance of η."""
     engine, state, _, views, _ = problem(rng, make)
-    view, s = state[1], views[1]
-    competing = engine.likelihoods[1].competing
+    view, s = state["t"], views["t"]
+    competing = engine.likelihoods["t"].competing
     steps = cubature_steps(view, s, competing)
     W = view.weights.mean
     for d, g in enumerate(s.columns.label):
@@ -291,9 +292,9 @@ def test_expected_drop_is_the_sum_over_samples_and_steps(rng, make):
 def test_curvature_ratio_makes_the_likelihood_term_its_expectation_over_z(rng, make):
     """Σ g − ½ ρ κ Σ var is Σ E g, by integration over η of the mean variance of its column."""
     engine, state, _, views, Z = problem(rng, make)
-    view, data, s = state[1], engine.rows.views[1], views[1]
+    view, data, s = state["t"], engine.rows.views["t"], views["t"]
     eta = view.weights.predict(Z)
-    drop = engine.expected_drop(1, view.weights, cubature_steps(view, s, False), Z)
+    drop = engine.expected_drop("t", view.weights, cubature_steps(view, s, False), Z)
     rho = update_curvature_ratio(view, s, drop).rho
     variance = residual_of_z(view.weights, s)
     at_mean = data.tangent(eta)[0].sum()
@@ -310,5 +311,5 @@ def test_curvature_ratio_makes_the_likelihood_term_its_expectation_over_z(rng, m
 
 def test_curvature_ratio_never_rises(rng):
     _, state, _, views, _ = problem(rng, bernoulli, rho=0.3)
-    assert update_curvature_ratio(state[1], views[1], 1e9).rho == 0.3
-    assert update_curvature_ratio(state[1], views[1], 0.0).rho == tuning.LEAST_CURVATURE_RATIO
+    assert update_curvature_ratio(state["t"], views["t"], 1e9).rho == 0.3
+    assert update_curvature_ratio(state["t"], views["t"], 0.0).rho == tuning.LEAST_CURVATURE_RATIO

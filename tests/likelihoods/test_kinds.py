@@ -13,6 +13,7 @@ import kofa
 from conftest import KINDS, mixed
 from kofa.inference.local_step import augment, local_step, local_system
 from kofa.inference.observations import Rows
+from kofa.results import answers
 
 COLUMNS = list("abcd")
 
@@ -152,7 +153,7 @@ def test_scores_are_what_the_samples_add_to_the_bound(rng, data, name, kernel):
             units += np.where(np.isnan(values), 0.0, view.layer.log_unit(values)).sum()
     terms = [f"likelihood[{key}]" for key in part]
     local = sum(model.lower_bound_terms_[term][-1] for term in [*terms, "kl_z"])
-    assert min(view.rho for view in model.posterior_) < 0.9 or name in ("real", "positive")
+    assert min(view.rho for view in model.posterior_.values()) < 0.9 or name in ("real", "positive")
     assert model.score_samples(part).sum() - units == pytest.approx(local, abs=0.01)
 
 
@@ -461,7 +462,7 @@ def test_planted_factors_and_who_shares_them_are_found(seed):
     match = correlation.argmax(axis=1)
     assert len(set(match)) == len(activity)
     assert correlation.max(axis=1).mean() >= 0.95
-    information = np.array([view.information for view in model.posterior_]).T[match]
+    information = np.array([view.information for view in model.posterior_.values()]).T[match]
     assert (information[activity == 1] > 1.0).all()
     assert (information[activity == 0] < 0.1).all()
 
@@ -479,7 +480,7 @@ def test_noise_has_no_factors(name):
     }[name]
     model = fit({"y": KINDS[name]}, {"y": values})
     assert model.n_factors_ == 1
-    assert model.posterior_[0].information[0] < 0.1
+    assert model.posterior_["y"].information[0] < 0.1
 
 
 @pytest.mark.parametrize("name", ["real", "binary", "count"])
@@ -601,7 +602,7 @@ def test_counts_that_vary_more_than_poisson_have_wide_enough_intervals(rng, mean
     y = rng.poisson(mean * np.exp(log_rate)).astype(float)
     views = {"x": kofa.Real(), "y": kofa.Count()}
     model = fit(views, {"x": x[:200], "y": y[:200]}, outputs=["y"])
-    assert np.any(model.posterior_[1].overdispersion > 0.01)
+    assert np.any(model.posterior_["y"].overdispersion > 0.01)
     low, high = model.predict_quantiles({"x": x[200:]}, "y", [0.05, 0.95])
     assert 0.85 < np.mean((low <= y[200:]) & (y[200:] <= high)) < 0.97
 
@@ -678,12 +679,11 @@ def test_transform_is_where_bound_and_local_step_agree(data, views):
     holes = {name: y[:50].copy() for name, y in data.items()}
     holes["count"][:10, 1] = np.nan
     holes["label"][5:15] = None
-    given = model._given(holes)
+    given = answers.given(model._fitted, holes)
     Z = model.transform(holes)
-    rows = Rows.stack(
-        [model.views_[name].observe(given.samples.spread(t)) for name, t in given.tables.items()]
-    )
-    e = local_system(model.posterior_, tuple(view.columns for view in rows.views))
+    values = {name: given.samples.spread(table) for name, table in given.tables.items()}
+    rows = Rows.stack({name: model.views_[name].observe(y) for name, y in values.items()})
+    e = local_system(model.posterior_, rows.columns)
     again = local_step(augment(rows, model.posterior_, Z), e)
     np.testing.assert_allclose(again.mean, Z, atol=1e-8)
 

@@ -21,6 +21,7 @@ from kofa.likelihoods.gaussian import Gaussian
 from kofa.likelihoods.log_normal import LogNormal
 from kofa.likelihoods.multinomial import Multinomial
 from kofa.likelihoods.poisson import Poisson
+from kofa.results import answers
 from numerical import ahead_of, integrate_cone
 
 CLASSES = [2, 3, 10, 40]
@@ -428,8 +429,8 @@ def errors_against_draws(seed, n_classes):
     views = {"x": kofa.Real(), "label": kofa.Categorical()}
     model = kofa.FactorModel(views, outputs=["label"], n_factors=2).fit({"x": x, "label": labels})
     new = {"x": np.where([True, False, False], x[:8], np.nan)}  # z is uncertain
-    (q, _), *_ = model._given(new).project()
-    w, kind = model.posterior_[1].weights, Multinomial(n_classes)
+    (q, _), *_ = answers.given(model._fitted, new).project()
+    w, kind = model.posterior_["label"].weights, Multinomial(n_classes)
     drawn = np.array([draw_classes(rng, q, w, n, 0.0) for n in range(8)])
     both = (kind.probability(*linear_predictor(q, w, competing)) for competing in (True, False))
     return [np.abs(p - drawn).mean() for p in both]

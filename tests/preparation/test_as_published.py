@@ -145,7 +145,7 @@ def test_double_ard_drops_a_landmark_that_is_off(rng):
     model = kofa.FactorModel(
         {"x": kofa.Real(kernel="rbf", sparse="ard")}, callback=lambda _: True
     ).fit({"x": X})
-    view = model.posterior_[0]
+    view = model.posterior_["x"]
     precision = np.full(view.n_columns, 2.0)
     precision[[3, 8]] = 1e4
     selection = by_ard(replace(view, gamma=Gamma(precision, np.ones_like(precision))))

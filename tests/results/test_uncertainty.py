@@ -9,6 +9,7 @@ import kofa
 from conftest import two_views
 from kofa.data.scaling import Scaling
 from kofa.kernels.kernel_map import KernelMap
+from kofa.results import answers
 from kofa.results.uncertainty import beyond, few_samples, switched_off
 
 
@@ -104,7 +105,7 @@ def test_probabilities_of_rows_with_holes_are_less_sure():
     label = np.array(["a", "b", "c"])[np.argmax(x[:, :3], axis=1)]
     views = {"x": kofa.Real(kernel="rbf"), "label": kofa.Categorical()}
     model = kofa.FactorModel(views, outputs=["label"]).fit({"x": x, "label": label})
-    given = model._given({"x": np.where([[0, 0, 1, 1]], np.nan, x[:50])})
+    given = answers.given(model._fitted, {"x": np.where([[0, 0, 1, 1]], np.nan, x[:50])})
     (q, values), *_ = given.project()
     q = given._left_open(q, values)
     assert len(q.open[0][0]) == 50
@@ -117,8 +118,8 @@ def test_probabilities_of_rows_with_holes_are_less_sure():
 def test_few_samples_widen_and_many_do_not(rng):
     few = kofa.FactorModel(random_state=0).fit(two_views(rng, n=12))
     many = kofa.FactorModel(random_state=0).fit(two_views(rng, n=2000))
-    assert (few_samples(few.posterior_[0]) > 1.1).all()
-    np.testing.assert_allclose(few_samples(many.posterior_[0]), 1.0, atol=0.01)
+    assert (few_samples(few.posterior_["x"]) > 1.1).all()
+    np.testing.assert_allclose(few_samples(many.posterior_["x"]), 1.0, atol=0.01)
 
 
 def test_weights_that_ard_switched_off_keep_the_variance_of_least_squares():
@@ -134,7 +135,7 @@ def test_weights_that_ard_switched_off_keep_the_variance_of_least_squares():
     noise = ((y - y.mean(axis=0) - X @ B) ** 2).sum(axis=0) / (200 - 7)
     expected = 1e3 * np.sqrt(np.outer(np.diag(np.linalg.inv(X.T @ X)), noise))
     assert (std > 0.9 * expected).all()
-    assert switched_off(model.posterior_[1], model.transform({"x": x})).max() > 0.0
+    assert switched_off(model.posterior_["y"], model.transform({"x": x})).max() > 0.0
 
 
 def test_what_is_explained_adds_nothing_and_what_is_far_counts_more():

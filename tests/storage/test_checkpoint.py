@@ -80,7 +80,9 @@ def breaking(after):
 def assert_same(one, other):
     assert one.n_iter_ == other.n_iter_
     np.testing.assert_allclose(one.lower_bounds_, other.lower_bounds_, rtol=1e-12)
-    for a, b in zip(one.posterior_, other.posterior_, strict=True):
+    assert list(one.posterior_) == list(other.posterior_)
+    for name, a in one.posterior_.items():
+        b = other.posterior_[name]
         np.testing.assert_allclose(a.weights.mean, b.weights.mean, rtol=0, atol=1e-10)
         np.testing.assert_allclose(a.tau.mean, b.tau.mean, rtol=1e-10)
 

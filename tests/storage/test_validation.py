@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa.storage.validation import check_model
+from kofa.storage.validation import by_name, check_model
 
 
 @cache
@@ -168,12 +168,12 @@ def test_views_that_do_not_fit_are_refused(view, changes, message):
 
 @pytest.mark.parametrize(("changes", "message"), POSTERIORS)
 def test_posteriors_that_do_not_fit_are_refused(changes, message):
-    x, n, c = model().posterior_
+    state = model().posterior_
     with pytest.raises(kofa.FileError, match=message):
-        check_model(model().views_, (x, at(changes)(n), c))
+        check_model(model().views_, {**state, "n": at(changes)(state["n"])})
 
 
-@pytest.mark.parametrize("state", [(), None, [1], "x"])
-def test_every_view_has_a_posterior(state):
-    with pytest.raises(kofa.FileError, match=r"views are missing|one posterior for each view"):
-        check_model(model().views_, state)
+@pytest.mark.parametrize(("views", "n"), [("xy", 0), ("xy", 1), ("x", 2), ("", 0)])
+def test_every_view_has_a_posterior(views, n):
+    with pytest.raises(kofa.FileError, match="one posterior for each view"):
+        by_name(views, (model().posterior_["x"],) * n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -13,9 +13,9 @@ import scipy.linalg
 from kofa.inference.held_out import sample_rows
 from kofa.inference.local_step import augment, known, local_step, local_system
 from kofa.inference.observations import Observations, Rows
-from kofa.inference.posterior import State, Weights
+from kofa.inference.posterior import State, Weights, n_factors_of
 from kofa.inference.projection import project
-from kofa.inference.statistics import Statistics, SurrogateSums, statistics
+from kofa.inference.statistics import Statistics, ViewSums, statistics
 from kofa.inference.surrogate import expected_drop
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, IntArray
@@ -27,7 +27,7 @@ class InMemory:
     """All rows in memory; one pass per iteration, block by block while a block is in cache."""
 
     def __init__(self, rows: Rows, block_rows: int | None = None) -> None:
-        self.rows = replace(rows, views=tuple(view.at_start() for view in rows.views))
+        self.rows = replace(rows, views={n: view.at_start() for n, view in rows.views.items()})
         self.block_rows = block_rows
         self._parts: dict[int, list[tuple[slice, Rows]]] = {}
 
@@ -46,9 +46,9 @@ class InMemory:
         return self.rows.size
 
     @property
-    def likelihoods(self) -> tuple[Likelihood | None, ...]:
+    def likelihoods(self) -> dict[str, Likelihood | None]:
         """Of each view; None where it is Gaussian."""
-        return tuple(view.likelihood for view in self.rows.views)
+        return {name: view.likelihood for name, view in self.rows.views.items()}
 
     # ------------------------------------------------------------ passes over all rows
 
@@ -57,7 +57,7 @@ class InMemory:
 
         Views that are not Gaussian are replaced by surrogates that touch at the old one.
         """
-        e = local_system(state, tuple(view.columns for view in self.rows.views))
+        e = local_system(state, self.rows.columns)
         found, total = np.empty((self.n_samples, e.n_factors)), None
         for where, block in self._blocks(e.n_factors):
             block = augment(block, state, Z[where])
@@ -79,23 +79,23 @@ class InMemory:
         Also their mean covariance (K, K).
         """
         means, total = [], np.zeros(())
-        for _, block in self._blocks(state[0].weights.mean.shape[1]):
+        for _, block in self._blocks(n_factors_of(state)):
             q = project(block, state)
             counts = np.bincount(q.patterns.label, minlength=q.patterns.size)
             total = total + np.tensordot(counts, q.covariance, 1)
             means.append(q.mean)
         return np.concatenate(means), total / self.n_samples
 
-    def surrogate_sums(self, m: int, w: Weights, Z: Array) -> SurrogateSums:
-        """Statistics of view m where its surrogate touches at these weights; z stays."""
+    def surrogate_sums(self, name: str, w: Weights, Z: Array) -> ViewSums:
+        """Sums of a view where its surrogate touches at these weights; z stays."""
         blocks = self._blocks(Z.shape[1])
-        return reduce(add, (SurrogateSums.of(b.views[m], w, Z[where]) for where, b in blocks))
+        return reduce(add, (ViewSums.touching(b.views[name], w, Z[where]) for where, b in blocks))
 
-    def expected_drop(self, m: int, w: Weights, steps: Array, Z: Array) -> float:
-        """Σ_n [g(η) − mean of g(η ± step)] of view m, summed over the steps (·, D)."""
+    def expected_drop(self, name: str, w: Weights, steps: Array, Z: Array) -> float:
+        """Σ_n [g(η) − mean of g(η ± step)] of a view, summed over the steps (·, D)."""
         blocks = self._blocks(Z.shape[1])
         return sum(
-            expected_drop(block.views[m], w.predict(Z[where]), steps) for where, block in blocks
+            expected_drop(block.views[name], w.predict(Z[where]), steps) for where, block in blocks
         )
 
     def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
@@ -114,7 +114,7 @@ class InMemory:
 
         What is missing is at the mean. `above_noise`: only those that noise alone would not have.
         """
-        stack = [_centred(view) for view in self.rows.views]
+        stack = [_centred(view) for view in self.rows.views.values()]
         width = sum(y.shape[1] for y in stack)
         side = min(self.n_samples, width)
         if side <= 200 or (side <= 1200 and k > side / 5):
@@ -137,11 +137,11 @@ class InMemory:
 
     def with_residual_direction(self, state: State, Z: Array, rng: np.random.Generator) -> Array:
         """Z and the leading direction of what the factors leave, on unit scale: (N, K + 1)."""
-        views = []
-        for view, q in zip(self.rows.views, state, strict=True):
-            eta = q.weights.predict(Z)
-            values = (view.at(eta).values - eta) * view.mask * np.sqrt(q.precision)
-            views.append(Observations(values, view.observed, view.columns))
+        views = {}
+        for name, view in self.rows.views.items():
+            eta = state[name].weights.predict(Z)
+            values = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
+            views[name] = Observations(values, view.observed, view.columns)
         direction = InMemory(Rows.stack(views)).principal_directions(1, rng)
         return np.column_stack([Z, direction])
 
@@ -159,35 +159,35 @@ class InMemory:
         """Z of some samples."""
         return Z[rows]
 
-    def part(self, views: Sequence[int], rows: BoolArray | None = None) -> InMemory:
+    def part(self, views: Iterable[str], rows: BoolArray | None = None) -> InMemory:
         """Some of the views, of all rows or of some."""
-        some = [self.rows.views[m] for m in views]
+        some = {name: self.rows.views[name] for name in views}
         if rows is not None and not rows.all():
-            some = [view.take(np.flatnonzero(rows)) for view in some]
+            some = {name: view.take(np.flatnonzero(rows)) for name, view in some.items()}
         return InMemory(Rows.stack(some), self.block_rows)
 
-    def observed(self, views: Sequence[int] | None = None) -> BoolArray:
+    def observed(self, views: Iterable[str] | None = None) -> BoolArray:
         """Which samples have something of some views, or of any."""
-        some = range(len(self.rows.views)) if views is None else views
-        return np.asarray(np.any([_has(self.rows.views[m]) for m in some], axis=0))
+        some = self.rows.views if views is None else views
+        return np.asarray(np.any([_has(self.rows.views[name]) for name in some], axis=0))
 
     def sample(
-        self, m: int, rng: np.random.Generator, beside: Sequence[int] | None = None
+        self, name: str, rng: np.random.Generator, beside: Iterable[str] | None = None
     ) -> IntArray:
-        """Some of the samples that have view m, and something of the views beside it."""
-        data = self.rows.views[m]
+        """Some of the samples that have a view, and something of the views beside it."""
+        data = self.rows.views[name]
         qualify = _has(data)
         if beside is not None:
             qualify = qualify & self.observed(beside)
         return sample_rows(data, qualify, rng)
 
-    def view(self, m: int, rows: IntArray) -> Observations:
-        """View m of some samples."""
-        return self.rows.views[m].take(rows)
+    def view(self, name: str, rows: IntArray) -> Observations:
+        """One view of some samples."""
+        return self.rows.views[name].take(rows)
 
-    def totals(self, m: int) -> tuple[Array, Array]:
-        """Sum and number of the observed values of each column of view m, as they were given."""
-        data = self.rows.views[m]
+    def totals(self, name: str) -> tuple[Array, Array]:
+        """Sum and number of the observed values of each column of a view, as they were given."""
+        data = self.rows.views[name]
         values = data.values if data.targets is None else data.targets
         mask = np.broadcast_to(data.mask, values.shape)
         return np.where(mask, values, 0.0).sum(axis=0), mask.sum(axis=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,28 +48,33 @@ def kl_w(view: ViewPosterior) -> float:
 
 @dataclass(frozen=True)
 class Bound:
-    """The terms whose sum is the bound: one of z, and those of each view, in order."""
+    """The terms whose sum is the bound: one of z, and those of each view."""
 
     of_z: float
-    of_views: tuple[dict[str, float], ...]
+    of_views: Mapping[str, Mapping[str, float]]
+
+    @property
+    def named(self) -> dict[str, float]:
+        """As users see them: "kl_z", and such as "likelihood[x]" of view x."""
+        return {"kl_z": self.of_z} | named_terms(self.of_views)
 
     @property
     def total(self) -> float:
-        return sum([self.of_z, *(value for terms in self.of_views for value in terms.values())])
-
-    def named(self, names: Sequence[str]) -> dict[str, float]:
-        """As users see them: "kl_z", and such as "likelihood[x]" of view x."""
-        by_view = zip(names, self.of_views, strict=True)
-        of_views = {f"{term}[{n}]": value for n, terms in by_view for term, value in terms.items()}
-        return {"kl_z": self.of_z} | of_views
+        return sum(self.named.values())
 
 
-def elbo(state: State, stats: Statistics, views: Sequence[ViewStatistics]) -> Bound:
+def named_terms(of_views: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Terms of views under the names that users see."""
+    return {f"{t}[{name}]": value for name, terms in of_views.items() for t, value in terms.items()}
+
+
+def elbo(state: State, stats: Statistics, views: Mapping[str, ViewStatistics]) -> Bound:
     """The bound, term by term."""
-    return Bound(-kl_z(stats), tuple(_of_view(v, s) for v, s in zip(state, views, strict=True)))
+    return Bound(-kl_z(stats), {name: view_terms(q, views[name]) for name, q in state.items()})
 
 
-def _of_view(view: ViewPosterior, s: ViewStatistics) -> dict[str, float]:
+def view_terms(view: ViewPosterior, s: ViewStatistics) -> dict[str, float]:
+    """The terms of one view."""
     terms = {
         "likelihood": likelihood(view, s),
         "entropy_bias": entropy_bias(view.weights),

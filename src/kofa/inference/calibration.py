@@ -44,26 +44,26 @@ class Calibration(NamedTuple):
 
 
 def calibrate(
-    engine: Engine, state: State, m: int, others: Sequence[int], rng: np.random.Generator
+    engine: Engine, state: State, name: str, others: Sequence[str], rng: np.random.Generator
 ) -> Calibration:
-    """That with which view m of the samples is best predicted from others.
+    """That with which a view of the samples is best predicted from others.
 
     The samples' own part in the weights is taken out; none where nothing else is known of them.
     """
-    likelihood, rows = engine.likelihoods[m], engine.sample(m, rng, others)
+    likelihood, rows = engine.likelihoods[name], engine.sample(name, rng, others)
     if likelihood is None or not len(rows):
         return Calibration()
-    data, view = engine.view(m, rows), state[m]
-    beside = Rows.stack([engine.view(i, rows) for i in others])
-    q = project(beside, tuple(state[i] for i in others), within=1e-3)
+    data, view = engine.view(name, rows), state[name]
+    beside = Rows.stack({other: engine.view(other, rows) for other in others})
+    q = project(beside, state, within=1e-3)
     competing = likelihood.competing
     mean, variance = linear_predictor(q, view.weights, competing, blurred=view.blurred)
-    copies = float(engine.observed([m]).sum()) / len(rows)
+    copies = float(engine.observed([name]).sum()) / len(rows)
     precision = np.outer(view.column_precision, view.alpha.mean)
     mean = left_out(data, mean, precision, q.mean, copies)
     if competing:
         return Calibration(_sharpest(lambda s: _surprise(data, s * mean, variance))[0])
-    ones, n = engine.totals(m)
+    ones, n = engine.totals(name)
     return _of_ones(data, mean - view.weights.y_mean, variance, (ones + 0.5) / (n + 1.0))
 
 

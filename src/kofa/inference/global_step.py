@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -134,6 +135,6 @@ def update_view(view: ViewPosterior, s: ViewStatistics) -> ViewPosterior:
     return replace(updated, alpha_prior=update_alpha_prior(updated))
 
 
-def global_step(state: State, stats: tuple[ViewStatistics, ...]) -> State:
+def global_step(state: State, stats: Mapping[str, ViewStatistics]) -> State:
     """Every view's global factors from its centred statistics."""
-    return tuple(update_view(view, s) for view, s in zip(state, stats, strict=True))
+    return {name: update_view(view, stats[name]) for name, view in state.items()}

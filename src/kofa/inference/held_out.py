@@ -12,7 +12,7 @@ from kofa.inference.global_step import update_weights
 from kofa.inference.local_step import known
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import Known, ViewPosterior
-from kofa.inference.statistics import SurrogateSums, centred, statistics
+from kofa.inference.statistics import ViewSums, centred, statistics
 from kofa.inference.surrogate import refine
 from kofa.linalg import Array, BoolArray, IntArray
 
@@ -26,15 +26,15 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
     Coordinate ascent cannot find this scale: q(w) q(x) underestimates what the weights could be
     and shrinks them without end.
     """
-    rows = Rows.stack([data])
-    (s,) = centred(statistics(rows, known(Z, rows.labels)))
+    rows = Rows.stack({"output": data})
+    (s,) = centred(statistics(rows, known(Z, rows.labels))).values()
     scores: list[float] = []
     for signal in tuning.SIGNALS:
         alpha = Known(float(energy.sum()) / signal / energy)
         if not scores:
             weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
         weights = refine(
-            replace(view, alpha=alpha, weights=weights), s, partial(SurrogateSums.of, data, Z=Z)
+            replace(view, alpha=alpha, weights=weights), s, partial(ViewSums.touching, data, Z=Z)
         )
         precision = np.outer(view.column_precision, alpha.mean)
         eta = left_out(data, weights.predict(Z), precision, Z)

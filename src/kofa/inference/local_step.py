@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kofa.inference.observations import Rows
+from kofa.inference.observations import Rows, group_slices
 from kofa.inference.posterior import State, ViewPosterior, Weights
 from kofa.linalg import (
     Array,
@@ -35,12 +35,12 @@ class LocalSystem:
     views that are not Gaussian (`ViewPosterior.rho`): there the metric is the bound's.
     """
 
-    loadings: tuple[Array, ...]  # per view (D, K): τ_d ⟨w_d⟩
+    loadings: Mapping[str, Array]  # of each view (D, K): τ_d ⟨w_d⟩
     sums: Array  # (G, ·): metric, offset and, where it is not the metric, precision side by side
 
     @property
     def n_factors(self) -> int:
-        return int(self.loadings[0].shape[1])
+        return int(next(iter(self.loadings.values())).shape[1])
 
     @property
     def metric(self) -> Array:
@@ -60,12 +60,11 @@ class LocalSystem:
         return self.sums[:, start:] if self.sums.shape[1] > start else None
 
 
-def local_system(state: State, columns: tuple[Groups, ...]) -> LocalSystem:
+def local_system(state: State, columns: Mapping[str, Groups]) -> LocalSystem:
     """Collect τ_d⟨w_d⟩, G_d and the bias for the column groups of some rows."""
-    tight = bound_is_tight(state)
-    parts = zip(state, columns, strict=True)
-    sums = [_sums(view, groups, tight) for view, groups in parts]
-    return LocalSystem(_loadings(state), np.concatenate(sums))
+    tight = _bound_is_tight(state, columns)
+    sums = [_sums(state[name], groups, tight) for name, groups in columns.items()]
+    return LocalSystem({name: state[name].loading for name in columns}, np.concatenate(sums))
 
 
 def local_system_by_pattern(state: State, rows: Rows, aside: bool = False) -> LocalSystem:
@@ -73,11 +72,12 @@ def local_system_by_pattern(state: State, rows: Rows, aside: bool = False) -> Lo
 
     `aside`: of views with pseudo-observations only what the covariances of their weights say.
     """
-    tight, total = bound_is_tight(state), np.zeros(1)
-    for view, data, groups in zip(state, rows.views, rows.groups, strict=True):
-        observed = rows.patterns[:, groups][:, data.columns.label]
-        total = total + _sums_by_pattern(view, observed, tight, aside and data.augmented)
-    return LocalSystem(_loadings(state), total)
+    tight, total = _bound_is_tight(state, rows.views), np.zeros(1)
+    slices = group_slices(rows.columns)
+    for name, data in rows.views.items():
+        observed = rows.patterns[:, slices[name]][:, data.columns.label]
+        total = total + _sums_by_pattern(state[name], observed, tight, aside and data.augmented)
+    return LocalSystem({name: state[name].loading for name in rows.views}, total)
 
 
 def _sums_by_pattern(view: ViewPosterior, observed: BoolArray, tight: bool, bare: bool) -> Array:
@@ -93,12 +93,8 @@ def _sums_by_pattern(view: ViewPosterior, observed: BoolArray, tight: bool, bare
     return total
 
 
-def bound_is_tight(state: State) -> bool:
-    return all(view.rho == 1.0 for view in state)
-
-
-def _loadings(state: State) -> tuple[Array, ...]:
-    return tuple(view.loading for view in state)
+def _bound_is_tight(state: State, views: Iterable[str]) -> bool:
+    return all(state[name].rho == 1.0 for name in views)
 
 
 def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) -> Array:
@@ -152,19 +148,19 @@ def augment(rows: Rows, state: State, Z: Array) -> Rows:
     """Let the bounds of non-Gaussian views touch at the current ⟨w_d⟩·z_n + ⟨b_d⟩."""
     if not rows.augmented:
         return rows
-    views = [
-        view.at(q.weights.predict(Z)) if view.augmented else view
-        for view, q in zip(rows.views, state, strict=True)
-    ]
-    return replace(rows, views=tuple(views))
+    views = {
+        name: view.at(state[name].weights.predict(Z)) if view.augmented else view
+        for name, view in rows.views.items()
+    }
+    return replace(rows, views=views)
 
 
 def local_step(rows: Rows, e: LocalSystem) -> Latent:
     """q(z_n) of every row given its pseudo-observations, in closed form."""
     total = replace(e, sums=rows.patterns.astype(float) @ e.sums)
     pull = np.zeros((rows.n_samples, e.n_factors))
-    for view, loading in zip(rows.views, e.loadings, strict=True):
-        pull += view.values @ loading
+    for name, view in rows.views.items():
+        pull += view.values @ e.loadings[name]
     return closed_form(rows, total, pull, rows.labels.matmul)
 
 
@@ -183,7 +179,7 @@ def closed_form(rows: Rows, e: LocalSystem, pull: Array, matmul: Matmul) -> Late
 def pull_of(rows: Rows, e: LocalSystem, augmented: bool) -> Array:
     """Σ_d τ_d y_nd ⟨w_d⟩ over the views that hold pseudo-observations, or over the others."""
     h = np.zeros((rows.n_samples, e.n_factors))
-    for view, loading in zip(rows.views, e.loadings, strict=True):
+    for name, view in rows.views.items():
         if view.augmented == augmented:
-            h += by_rows(view.values, loading)
+            h += by_rows(view.values, e.loadings[name])
     return h

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from kofa import tuning
@@ -11,6 +11,7 @@ from kofa.inference.bound import Bound, elbo
 from kofa.inference.engine import Engine
 from kofa.inference.global_step import global_step
 from kofa.inference.order import by_strength
+from kofa.inference.posterior import keep
 from kofa.inference.pruning import informative
 from kofa.inference.rotation import rotate
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
@@ -38,8 +39,7 @@ def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journ
 
 def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
     """Without all factors but these."""
-    state = tuple(view.keep(factors) for view in now.state)
-    return replace(now, state=state, Z=engine.keep(now.Z, factors))
+    return replace(now, state=keep(now.state, factors), Z=engine.keep(now.Z, factors))
 
 
 def _with_own_bound(engine: Engine, plan: Plan, now: Run) -> Run:
@@ -57,13 +57,13 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     stats, Z = engine.sweep(now.state, now.Z)
     views = centred(stats)
     state = global_step(now.state, views)
-    keep = informative(state, stats.n_samples)
-    now = _recorded(plan, now, elbo(state, stats, views), stats, len(keep), notify)
+    telling = informative(state, stats.n_samples)
+    now = _recorded(plan, now, elbo(state, stats, views), stats, len(telling), notify)
     now = replace(now, state=state, Z=Z)
-    if now.converged and any(engine.likelihoods):
+    if now.converged and any(engine.likelihoods.values()):
         now = _with_curvature_ratios(engine, now, views)
     if now.history[-1].pruned:
-        return kept(engine, now, keep)
+        return kept(engine, now, telling)
     if plan.settings.rotate and not (now.converged or now.stopped):
         return _rotated(engine, now, stats)
     return now
@@ -91,24 +91,24 @@ def _recorded(
     )
 
 
-def _with_curvature_ratios(engine: Engine, now: Run, views: Sequence[ViewStatistics]) -> Run:
+def _with_curvature_ratios(engine: Engine, now: Run, views: Mapping[str, ViewStatistics]) -> Run:
     """Let the variances in each view that is not Gaussian count as the likelihood has it.
 
     Where they already did, all but, the state stays, and with it its bound: the run has converged.
     Done where the loop stands still: on the way there, weights that are still too large would make
     every curvature look small.
     """
-    updated = list(now.state)
-    for m, likelihood in enumerate(engine.likelihoods):
+    updated = dict(now.state)
+    for name, likelihood in engine.likelihoods.items():
         if likelihood is not None:
-            view = now.state[m]
-            steps = cubature_steps(view, views[m], likelihood.competing)
-            drop = engine.expected_drop(m, view.weights, steps, now.Z)
-            updated[m] = update_curvature_ratio(view, views[m], drop)
-    change = max(old.rho - new.rho for old, new in zip(now.state, updated, strict=True))
+            view, s = now.state[name], views[name]
+            steps = cubature_steps(view, s, likelihood.competing)
+            drop = engine.expected_drop(name, view.weights, steps, now.Z)
+            updated[name] = update_curvature_ratio(view, s, drop)
+    change = max(now.state[name].rho - new.rho for name, new in updated.items())
     if change < tuning.CURVATURE_RATIO_TOL:
         return replace(now, quiet=0)
-    return replace(now, state=tuple(updated), quiet=0, converged=False)
+    return replace(now, state=updated, quiet=0, converged=False)
 
 
 def _rotated(engine: Engine, now: Run, stats: Statistics) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -128,15 +128,15 @@ class Rows:
     pattern a row has. Rows with one pattern share one posterior covariance.
     """
 
-    views: tuple[Observations, ...]
+    views: Mapping[str, Observations]
     patterns: BoolArray
     labels: Groups
 
     @classmethod
-    def stack(cls, views: Sequence[Observations]) -> Rows:
-        observed = np.concatenate([view.observed for view in views], axis=1)
+    def stack(cls, views: Mapping[str, Observations]) -> Rows:
+        observed = np.concatenate([view.observed for view in views.values()], axis=1)
         labels = Groups.by_pattern(observed)
-        return cls(tuple(views), observed[labels.first], labels)
+        return cls(views, observed[labels.first], labels)
 
     @property
     def n_samples(self) -> int:
@@ -145,22 +145,21 @@ class Rows:
     @property
     def size(self) -> int:
         """Number of entries of all views, observed or not."""
-        return sum(view.values.size for view in self.views)
+        return sum(view.values.size for view in self.views.values())
 
     @property
-    def groups(self) -> list[slice]:
-        """Where the column groups of each view stand among those of all views."""
-        ends = np.cumsum([view.columns.size for view in self.views])
-        return [slice(e - v.columns.size, e) for e, v in zip(ends, self.views, strict=True)]
+    def columns(self) -> dict[str, Groups]:
+        """How the columns of each view are grouped."""
+        return {name: view.columns for name, view in self.views.items()}
 
     @property
     def augmented(self) -> bool:
         """Whether some view holds pseudo-observations."""
-        return any(view.augmented for view in self.views)
+        return any(view.augmented for view in self.views.values())
 
     def block_size(self, n_factors: int) -> int:
         """So many rows at a time still fit the cache."""
-        width = max(1, sum(view.values.shape[1] for view in self.views))
+        width = max(1, sum(view.values.shape[1] for view in self.views.values()))
         rows = max(256, int(_CACHE // (8 * width)))
         covariances = max(1, int(_COVARIANCES // max(1, n_factors**2)))
         return min(rows, covariances) if self.labels.size > covariances else rows
@@ -173,11 +172,16 @@ class Rows:
 
     def take(self, where: slice) -> Rows:
         """The rows of one slice, with the patterns that occur in it."""
-        views = [view.take(where) for view in self.views]
+        views = {name: view.take(where) for name, view in self.views.items()}
         label = self.labels.label[where]
         if self.labels.size == 1:
-            return Rows(tuple(views), self.patterns, Groups(label, 1))
+            return Rows(views, self.patterns, Groups(label, 1))
         present, label = np.unique(label, return_inverse=True)
-        return Rows(
-            tuple(views), self.patterns[present], Groups(label.astype(np.intp), len(present))
-        )
+        return Rows(views, self.patterns[present], Groups(label.astype(np.intp), len(present)))
+
+
+def group_slices(columns: Mapping[str, Groups]) -> dict[str, slice]:
+    """Where the column groups of each view stand among those of all views."""
+    ends = np.cumsum([groups.size for groups in columns.values()])
+    pairs = zip(columns.items(), ends, strict=True)
+    return {name: slice(end - groups.size, end) for (name, groups), end in pairs}

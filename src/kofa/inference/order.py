@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from kofa.inference.engine import Engine
-from kofa.inference.posterior import State
+from kofa.inference.posterior import State, keep
 from kofa.inference.run import Run
 from kofa.linalg import IntArray
 
 
 def by_strength(state: State) -> IntArray:
     """The factors that tell most about the samples first."""
-    information = np.sum([view.information for view in state], axis=0)
+    information = np.sum([view.information for view in state.values()], axis=0)
     return np.argsort(-information, kind="stable")
 
 
@@ -25,7 +25,7 @@ def in_order(engine: Engine, found: Run) -> Run:
     signs, the sum of the cubes of the weights. Neither depends on the order of rows or views.
     """
     shares, cubes = np.zeros(found.n_factors), np.zeros(found.n_factors)
-    for view in found.state:
+    for view in found.state.values():
         W = view.weights.mean
         total = float((W**2).sum() + (1.0 / view.precision).sum())
         shares += (W**2).sum(axis=0) / total
@@ -34,6 +34,8 @@ def in_order(engine: Engine, found: Run) -> Run:
     turn = np.diag(np.where(cubes[order] < 0, -1.0, 1.0))
     shift = np.zeros(found.n_factors)
     Z = engine.rotate(engine.keep(found.Z, order), turn, shift)
-    kept = (view.keep(order) for view in found.state)
-    state = tuple(replace(v, weights=v.weights.transform(turn, turn, shift)) for v in kept)
+    state = {
+        name: replace(view, weights=view.weights.transform(turn, turn, shift))
+        for name, view in keep(found.state, order).items()
+    }
     return replace(found, state=state, Z=Z)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -222,4 +223,14 @@ class ViewPosterior:
         )
 
 
-State = tuple[ViewPosterior, ...]
+State = Mapping[str, ViewPosterior]  # by name, in the order of the views
+
+
+def n_factors_of(state: State) -> int:
+    """The number of factors, which all views share."""
+    return int(next(iter(state.values())).weights.mean.shape[1])
+
+
+def keep(state: State, factors: IntArray) -> State:
+    """Forget all factors but these."""
+    return {name: view.keep(factors) for name, view in state.items()}

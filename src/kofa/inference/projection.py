@@ -28,6 +28,8 @@ _ROUNDING = 1e-6
 def project(rows: Rows, state: State, within: float = 1e-9) -> Latent:
     """q(z_n) of every row by itself: where pseudo-observations and local step agree.
 
+    The state may have more views than the rows.
+
     There the gradient of a concave function of z_n is zero, so that Newton's method finds it. Steps
     are cut where curvatures cannot be trusted any more, and halved until they end before the top of
     the line that they follow, or just behind it. Rows stop one by one, with a step `within` so much
@@ -86,8 +88,7 @@ class _Local:
 
     @property
     def views(self) -> list[tuple[Observations, ViewPosterior]]:
-        pairs = zip(self.rows.views, self.state, strict=True)
-        return [(data, view) for data, view in pairs if data.augmented]
+        return [(y, self.state[name]) for name, y in self.rows.views.items() if y.augmented]
 
     def gradient(self, Z: Array) -> Array:
         slopes = [

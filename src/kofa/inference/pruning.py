@@ -17,9 +17,10 @@ def informative(state: State, n_samples: float) -> IntArray:
     spectrum (from Nakajima, Sugiyama, Babacan & Tomioka 2013): such a factor only takes long to
     vanish. The smallest edge over the views is the mark, less a tenth for safety.
     """
-    information = np.sum([view.information for view in state], axis=0)
+    views = state.values()
+    information = np.sum([view.information for view in views], axis=0)
     # The columns of a sparse view, or of one with an informative prior, do not act as one.
-    columns = [1 if v.gamma is not None or v.energy is not None else v.n_columns for v in state]
+    columns = [1 if v.gamma is not None or v.energy is not None else v.n_columns for v in views]
     edge = min(d / (np.sqrt(d) + np.sqrt(n_samples)) ** 2 for d in columns)
     keep = np.flatnonzero(information**2 >= tuning.PRUNING_MARGIN * edge * (1.0 + information))
     return keep if len(keep) else np.array([int(np.argmax(information))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from kofa import tuning
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.fit import all_directions, explain
 from kofa.inference.global_step import global_step
-from kofa.inference.posterior import State
+from kofa.inference.posterior import State, keep
 from kofa.inference.pruning import informative
 from kofa.inference.regression import predicts_better, unexplained
 from kofa.inference.role import Role
@@ -22,14 +22,14 @@ from kofa.inference.statistics import centred
 
 def read_out(
     engine: Engine,
-    roles: Sequence[Role],
+    roles: Mapping[str, Role],
     found: State,
-    m: int,
-    others: Sequence[int],
+    name: str,
+    others: Sequence[str],
     settings: Settings,
     rng: np.random.Generator,
 ) -> State:
-    """How view m of samples that lack it follows from others: as an output of these.
+    """How a view of samples that lack it follows from others: as an output of these.
 
     In samples that have the view a factor may follow it, and in those that lack it something else.
     Where there are such samples the factors of the others are found anew; a few sweeps are enough.
@@ -39,31 +39,33 @@ def read_out(
     """
     inner = engine.part(others)
     seen = inner.observed()
-    treated = [replace(roles[i], exact=roles[i].kernelized) for i in others]
-    outer, target = engine.part([m], seen), replace(roles[m], output=True)
-    alone = unexplained(outer, [target])
+    treated = {other: replace(roles[other], exact=roles[other].kernelized) for other in others}
+    outer, target = engine.part([name], seen), {name: replace(roles[name], output=True)}
+    alone = unexplained(outer, target)
 
-    def explained(treated: Sequence[Role], state: State | None, most: int) -> tuple[State, Latents]:
+    def explained(
+        treated: Mapping[str, Role], state: State | None, most: int
+    ) -> tuple[State, Latents]:
         state = _of_few_sweeps(inner, treated, state, most, rng)
-        return explain(inner, outer, [*treated, target], state, seen, alone, rng)[:2]
+        return explain(inner, outer, {**treated, **target}, state, seen, alone, rng)[:2]
 
-    lacking = (seen & ~engine.observed([m])).any()
-    known = None if lacking else tuple(found[i] for i in others)
+    lacking = (seen & ~engine.observed([name])).any()
+    known = None if lacking else {other: found[other] for other in others}
     own = tuning.MOST_READ_OUT if settings.free else settings.n_factors
     best = explained(treated, known, own)
     whole = all_directions(Plan(treated, settings), inner)
-    more = [] if settings.free else [treated]
-    more += [] if whole is None else [list(whole.roles)]
+    more: list[Mapping[str, Role]] = [] if settings.free else [treated]
+    more += [] if whole is None else [whole.roles]
     for others_treated in more if engine.n_samples <= tuning.FEW_SAMPLES else []:
         other = explained(others_treated, None, tuning.MOST_READ_OUT)
-        simple, of_all = ((state[-1:], inner.take(Z, seen)) for state, Z in (best, other))
+        simple, of_all = ((state, inner.take(Z, seen)) for state, Z in (best, other))
         best = other if predicts_better(outer, simple, of_all, rng) else best
     return best[0]
 
 
 def _of_few_sweeps(
     engine: Engine,
-    roles: Sequence[Role],
+    roles: Mapping[str, Role],
     state: State | None,
     n_factors: int,
     rng: np.random.Generator,
@@ -77,6 +79,6 @@ def _of_few_sweeps(
     for _ in range(tuning.READ_OUT_SWEEPS):
         stats, Z = engine.sweep(state, Z)
         state = global_step(state, centred(stats))
-        keep = informative(state, stats.n_samples)
-        state, Z = tuple(view.keep(keep) for view in state), engine.keep(Z, keep)
+        telling = informative(state, stats.n_samples)
+        state, Z = keep(state, telling), engine.keep(Z, telling)
     return state

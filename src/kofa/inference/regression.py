@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from kofa import tuning
-from kofa.inference.bound import elbo
+from kofa.inference.bound import view_terms
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.global_step import update_view, update_weights
 from kofa.inference.held_out import choose_scale, left_out
@@ -39,10 +39,13 @@ _MOST_LEVERAGE = 1.0 - 1e-6  # of a sample that only rounding keeps from being f
 class ReadOut:
     """How a view follows from others, where a sample lacks it."""
 
-    views: tuple[str, ...]  # the others, and the view itself at the end
-    state: State  # of these
+    state: State  # of the others, and of the view itself at the end
     sharpness: float = 1.0  # this and the next as those of a `FittedView`
     centre: Array | None = None
+
+    @property
+    def others(self) -> list[str]:
+        return list(self.state)[:-1]
 
 
 @dataclass(frozen=True)
@@ -57,55 +60,49 @@ class Explained:
         return sum(self.terms.values())
 
 
-def unexplained(engine: Engine, roles: list[Role]) -> list[dict[str, float]]:
+def unexplained(engine: Engine, roles: Mapping[str, Role]) -> dict[str, dict[str, float]]:
     """The terms of the bound of each view if no factor explained it."""
-    stats = engine.summarise(np.zeros((engine.n_samples, 1)))
-    found = []
-    for role, s, likelihood in zip(roles, centred(stats), engine.likelihoods, strict=True):
-        view = start_view(role, s, likelihood)
-        nothing = Known(np.full(1, 1.0 / LEAST_ENERGY))
-        view = replace(view, alpha=nothing, alpha_prior=nothing)
-        found.append(_converged(view, s, stats).terms)
+    found, n = {}, engine.n_samples
+    for name, s in centred(engine.summarise(np.zeros((n, 1)))).items():
+        view = start_view(roles[name], s, engine.likelihoods[name])
+        found[name] = _converged(_explained_by_nothing(view, 1), s, n).terms
     return found
 
 
 def regress(
     engine: Engine,
-    m: int,
+    name: str,
     role: Role,
     Z: Latents,
     energy: Array,
     alone: Mapping[str, float],
     rng: np.random.Generator,
 ) -> Explained:
-    """View m from factors Z that are known, with more trust in those of more `energy` (K,).
+    """A view from factors Z that are known, with more trust in those of more `energy` (K,).
 
     `alone`: its terms if no factor explained it. If their sum is higher, none does. (Not for views
     that are not Gaussian: their bound is too loose to say so.)
     """
-    found = _regress(engine, m, role, Z, energy, rng)
-    if engine.likelihoods[m] is not None or found.bound >= sum(alone.values()):
-        return found
-    stats = engine.summarise(Z)
-    nothing = Known(np.full(len(energy), 1.0 / LEAST_ENERGY))
-    view = replace(found.view, alpha=nothing, alpha_prior=nothing)
-    return Explained(_converged(view, centred(stats)[m], stats).view, dict(alone))
-
-
-def _regress(
-    engine: Engine, m: int, role: Role, Z: Latents, energy: Array, rng: np.random.Generator
-) -> Explained:
-    stats = engine.summarise(Z)
-    s, likelihood = centred(stats)[m], engine.likelihoods[m]
+    stats, likelihood = engine.summarise(Z), engine.likelihoods[name]
+    s = centred(stats)[name]
     energy = np.maximum(energy, LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny))
     view = replace(start_view(role, s, likelihood), energy=energy)
-    if likelihood is None:
-        return _converged(_at_best_scale(view, s, energy), s, stats)
-    rows = engine.sample(m, rng)
-    alpha = choose_scale(view, engine.view(m, rows), engine.take(Z, rows), energy)
-    weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
-    view = replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
-    return _refined(engine, m, view, Z, stats)
+    if likelihood is not None:
+        rows = engine.sample(name, rng)
+        alpha = choose_scale(view, engine.view(name, rows), engine.take(Z, rows), energy)
+        weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
+        view = replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
+        return _refined(engine, name, view, Z, stats)
+    found = _converged(_at_best_scale(view, s, energy), s, stats.n_samples)
+    if found.bound >= sum(alone.values()):
+        return found
+    view = _explained_by_nothing(found.view, len(energy))
+    return Explained(_converged(view, s, stats.n_samples).view, dict(alone))
+
+
+def _explained_by_nothing(view: ViewPosterior, n_factors: int) -> ViewPosterior:
+    nothing = Known(np.full(n_factors, 1.0 / LEAST_ENERGY))
+    return replace(view, alpha=nothing, alpha_prior=nothing)
 
 
 def predicts_better(
@@ -116,16 +113,19 @@ def predicts_better(
 ) -> bool:
     """Whether left-out samples of the views are predicted better than by a simpler explanation.
 
-    By more than a standard error. Each explanation is a state of the views and the known Z. (The
-    bound is no help here: it takes what the factors leave of the columns for independent, and
-    where they have much in common it counts the same thing many times.)
+    By more than a standard error. Each explanation is a state of the views, and maybe of others,
+    and the known Z. (The bound is no help here: it takes what the factors leave of the columns for
+    independent, and where they have much in common it counts the same thing many times.)
     """
     gain = variance = 0.0
-    for m, (first, second) in enumerate(zip(simple[0], other[0], strict=True)):
-        rows = engine.sample(m, rng)
-        data, copies = engine.view(m, rows), float(engine.observed([m]).sum()) / len(rows)
-        gains = left_out_loss(data, first, engine.take(simple[1], rows), copies)
-        gains = gains - left_out_loss(data, second, engine.take(other[1], rows), copies)
+    for name in engine.likelihoods:
+        rows = engine.sample(name, rng)
+        data, copies = engine.view(name, rows), float(engine.observed([name]).sum()) / len(rows)
+        before, after = (
+            left_out_loss(data, state[name], engine.take(Z, rows), copies)
+            for state, Z in (simple, other)
+        )
+        gains = before - after
         gain += float(gains.mean())
         variance += float(gains.var()) / len(gains)
     return bool(gain > np.sqrt(variance))
@@ -171,10 +171,6 @@ def _varies(square: Array, n: Array | float) -> BoolArray:
     return np.asarray(square > np.finfo(float).eps * n)
 
 
-def _terms(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> dict[str, float]:
-    return elbo((view,), stats, (s,)).of_views[0]
-
-
 def _ascend(
     view: ViewPosterior, step: Callable[[ViewPosterior], Explained], n_samples: float
 ) -> Explained:
@@ -188,29 +184,29 @@ def _ascend(
     return found
 
 
-def _converged(view: ViewPosterior, s: ViewStatistics, stats: Statistics) -> Explained:
+def _converged(view: ViewPosterior, s: ViewStatistics, n_samples: float) -> Explained:
     """A view whose statistics are known, its factors at their optimum."""
 
     def step(view: ViewPosterior) -> Explained:
         view = update_view(view, s)
-        return Explained(view, _terms(view, s, stats))
+        return Explained(view, view_terms(view, s))
 
-    return _ascend(view, step, stats.n_samples)
+    return _ascend(view, step, n_samples)
 
 
 def _refined(
-    engine: Engine, m: int, view: ViewPosterior, Z: Latents, stats: Statistics
+    engine: Engine, name: str, view: ViewPosterior, Z: Latents, stats: Statistics
 ) -> Explained:
     """A view that is not Gaussian, its weights at their optimum."""
 
     def step(view: ViewPosterior) -> Explained:
         nonlocal stats  # which depend on where the weights were last
-        sums_at = partial(engine.surrogate_sums, m, Z=Z)
-        weights = refine(view, centred(stats)[m], sums_at)
-        stats = stats.with_surrogate(m, sums_at(weights))
-        s = centred(stats)[m]
+        sums_at = partial(engine.surrogate_sums, name, Z=Z)
+        weights = refine(view, centred(stats)[name], sums_at)
+        stats = stats.with_sums(name, sums_at(weights))
+        s = centred(stats)[name]
         view = update_view(replace(view, weights=weights), s)
-        return Explained(view, _terms(view, s, stats))
+        return Explained(view, view_terms(view, s))
 
     return _ascend(view, step, stats.n_samples)
 

@@ -94,11 +94,11 @@ def rotate(
     """The global factors after the best z ← R (z − shift), and that R and shift."""
     shift = stats.z_sum / stats.n_samples
     S = stats.S - stats.n_samples * np.outer(shift, shift)
-    terms = [Term.of(view) for view in state]
-    R = best_rotation(S, stats.n_samples, terms, max_iter)
+    terms = {name: Term.of(view) for name, view in state.items()}
+    R = best_rotation(S, stats.n_samples, list(terms.values()), max_iter)
     V = np.asarray(np.linalg.inv(R), dtype=float)
-    rotated = (_rotate_view(v, t, R, V, shift) for v, t in zip(state, terms, strict=True))
-    return tuple(rotated), (R, shift)
+    rotated = {n: _rotate_view(view, terms[n], R, V, shift) for n, view in state.items()}
+    return rotated, (R, shift)
 
 
 def _rotate_view(view: ViewPosterior, t: Term, R: Array, V: Array, shift: Array) -> ViewPosterior:

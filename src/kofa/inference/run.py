@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from kofa import tuning
 from kofa.inference.bound import Bound
-from kofa.inference.posterior import State
+from kofa.inference.posterior import State, n_factors_of
 from kofa.inference.role import Role
 from kofa.linalg import Array
 
@@ -48,19 +48,18 @@ Callback = Callable[[Iteration], object]
 class Plan:
     """What a run is about: the views that tell about z, and the others, which wait."""
 
-    roles: Sequence[Role]
+    roles: Mapping[str, Role]
     settings: Settings
     waiting: dict[str, float] = field(default_factory=dict)  # terms of the outputs, unexplained
 
     @property
     def exact(self) -> bool:
         """Whether the factors follow all that varies in some view."""
-        return any(role.exact for role in self.roles)
+        return any(role.exact for role in self.roles.values())
 
     def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
         """The bound, and its terms as users see them."""
-        terms = bound.named([role.name for role in self.roles]) | self.waiting
-        return bound.total + sum(self.waiting.values()), terms
+        return bound.total + sum(self.waiting.values()), bound.named | self.waiting
 
     def watched(self, bound: Bound) -> float:
         """The part of the bound that has to stand still.
@@ -68,11 +67,10 @@ class Plan:
         Views that are exact have noise so small that their part grows for hundreds of iterations
         more, in directions too faint to matter; that of z follows it.
         """
-        free = [not role.exact for role in self.roles]
-        if all(free):
+        if not self.exact:
             return bound.total
-        watched = (terms for terms, counts in zip(bound.of_views, free, strict=True) if counts)
-        return float(sum(value for terms in watched for value in terms.values()))
+        free = (terms for name, terms in bound.of_views.items() if not self.roles[name].exact)
+        return float(sum(value for terms in free for value in terms.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ class Run:
 
     @property
     def n_factors(self) -> int:
-        return int(self.state[0].weights.mean.shape[1])
+        return n_factors_of(self.state)
 
     def finished(self, settings: Settings) -> bool:
         return self.converged or self.stopped or len(self.history) >= settings.max_iter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -79,13 +79,13 @@ def spectral(
     return engine.principal_directions(most, rng, above_noise)
 
 
-def prepare(engine: Engine, roles: Sequence[Role], Z: Latents) -> State:
+def prepare(engine: Engine, roles: Mapping[str, Role], Z: Latents) -> State:
     """Priors, and global factors to begin with, from the spectral Z.
 
     They are the same for all starts, so that bounds can be compared.
     """
-    views = centred(engine.summarise(Z))
-    return tuple(map(start_view, roles, views, engine.likelihoods))
+    likelihoods, views = engine.likelihoods, centred(engine.summarise(Z))
+    return {name: start_view(roles[name], s, likelihoods[name]) for name, s in views.items()}
 
 
 def start(engine: Engine, state: State, Z: Latents) -> State:

@@ -12,7 +12,7 @@ from kofa import tuning
 from kofa.inference.global_step import metric, residual_of_z
 from kofa.inference.observations import Observations
 from kofa.inference.posterior import ViewPosterior, Weights
-from kofa.inference.statistics import SurrogateSums, ViewStatistics
+from kofa.inference.statistics import ViewStatistics, ViewSums
 from kofa.linalg import Array
 
 _LEAST_BLUR = 1e-6
@@ -55,7 +55,7 @@ def update_curvature_ratio(view: ViewPosterior, s: ViewStatistics, fall: float) 
 _OPTIONS = {"maxiter": 50, "ftol": 1e-5}
 
 
-SumsAt = Callable[[Weights], SurrogateSums]
+SumsAt = Callable[[Weights], ViewSums]
 
 
 @dataclass(frozen=True, eq=False)

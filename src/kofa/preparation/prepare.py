@@ -177,19 +177,18 @@ def _amplitude(weight: float, encoder: KernelMap | None) -> float:
     return weight * max(typical, 0.0)
 
 
-def roles(fit_data: FitData, fitted: Mapping[str, FittedView]) -> list[Role]:
+def roles(fit_data: FitData, fitted: Mapping[str, FittedView]) -> dict[str, Role]:
     """How inference treats the views, with all that the prior of outputs needs of the inputs.
 
     Without outputs, a view that is explained directly is one where a sample lacks it.
     """
-    if not fit_data.outputs and all(view.likelihood is None for view in fitted.values()):
-        return [view.role for view in fitted.values()]
-    return [
-        replace(view.role, grams=_grams(fit_data, name, view.encoder))
-        if isinstance(view.encoder, KernelMap) and name in fit_data.inputs
-        else view.role
-        for name, view in fitted.items()
-    ]
+    found = {name: view.role for name, view in fitted.items()}
+    if fit_data.outputs or any(view.likelihood is not None for view in fitted.values()):
+        for name in fit_data.inputs:
+            encoder = fitted[name].encoder
+            if isinstance(encoder, KernelMap):
+                found[name] = replace(found[name], grams=_grams(fit_data, name, encoder))
+    return found
 
 
 def _grams(fit_data: FitData, name: str, encoder: KernelMap) -> list[Array]:
@@ -232,20 +231,20 @@ def with_reconstructed_relevance(
         values = fit_data.samples.spread(fit_data.tables[name])[seen]
         present = encoder.scaling.seen(values)
         X = encoder.scaling.complete(values[present])
-        target = state[list(fitted).index(name)].weights.predict(Z[present])
+        target = state[name].weights.predict(Z[present])
         kernel = by_reconstruction(encoder.kernel, X, encoder.V, target)
         changed[name] = _with_landmarks(fit_data, name, view, kernel, view.landmarks)
     return changed
 
 
 def with_ard_landmarks(
-    fit_data: FitData, fitted: dict[str, FittedView], state: State
+    fit_data: FitData, fitted: Mapping[str, FittedView], state: State
 ) -> dict[str, FittedView]:
     """The views without the landmarks that double ARD switched off."""
     changed = dict(fitted)
-    for (name, view), posterior in zip(fitted.items(), state, strict=True):
+    for name, view in fitted.items():
         if fit_data.views[name].sparse == "ard" and isinstance(view.encoder, KernelMap):
-            vectors = Vectors.of(fit_data.tables[name], view.landmarks, by_ard(posterior))
+            vectors = Vectors.of(fit_data.tables[name], view.landmarks, by_ard(state[name]))
             view = _with_landmarks(fit_data, name, view, view.encoder.kernel, vectors.kept)
             changed[name] = replace(view, vectors=vectors)
     return changed

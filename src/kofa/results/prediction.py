@@ -14,7 +14,7 @@ from kofa.data.tables import Samples, Table
 from kofa.errors import warn
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Rows
-from kofa.inference.posterior import State, ViewPosterior, Weights
+from kofa.inference.posterior import State, ViewPosterior, Weights, n_factors_of
 from kofa.inference.predictor import linear_predictor, variance_of_holes
 from kofa.inference.projection import project
 from kofa.inference.regression import ReadOut
@@ -66,10 +66,7 @@ class Prediction:
 
     @property
     def n_factors(self) -> int:
-        return int(self.state[0].weights.mean.shape[1])
-
-    def posterior(self, name: str) -> ViewPosterior:
-        return self.state[list(self.views).index(name)]
+        return n_factors_of(self.state)
 
     def warn_of_far_samples(self) -> None:
         """Say which samples have values that count as less far than they are."""
@@ -95,18 +92,17 @@ class Prediction:
         """
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
         told = [name for name in values if told is None or name in told]
-        state = tuple(self.posterior(name) for name in told)
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
             batch = {n: y[start : start + _ROWS_AT_A_TIME] for n, y in values.items()}
-            rows = Rows.stack([self.views[name].observe(batch[name]) for name in told])
+            rows = Rows.stack({name: self.views[name].observe(batch[name]) for name in told})
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
                 part = {name: y[within] for name, y in batch.items()}
-                yield project(block, state), part
+                yield project(block, self.state), part
 
     def _left_open(self, q: Latent, values: Mapping[str, Array]) -> Latent:
         """q(z) with what the holes in kernelized views leave open."""
         for name, y in values.items():
-            encoder, loading = self.views[name].encoder, self.posterior(name).loading
+            encoder, loading = self.views[name].encoder, self.state[name].loading
             if isinstance(encoder, KernelMap):
                 for rows, change in encoder.for_other_values(y):
                     # z follows the similarities: dz = Σ_n Σ_d τ_d ⟨w_d⟩ dy_d
@@ -140,7 +136,7 @@ class Prediction:
         none = np.zeros(self.samples.n, dtype=bool)
         if name not in self.readouts:
             return none
-        others = [self._seen(n) for n in self.readouts[name].views[:-1] if n in self.tables]
+        others = [self._seen(n) for n in self.readouts[name].others if n in self.tables]
         own = self._seen(name) if name in self.tables else none
         return np.asarray(np.any(others, axis=0) & ~own) if others else none
 
@@ -151,9 +147,9 @@ class Prediction:
     def _read_out(self, name: str) -> Prediction:
         """The model of the others in which the view is an output."""
         found = self.readouts[name]
-        views = {n: self.views[n] for n in found.views}
+        views = {n: self.views[n] for n in found.state}
         views[name] = replace(views[name], sharpness=found.sharpness, centre=found.centre)
-        tables = {n: self.tables[n] for n in found.views[:-1] if n in self.tables}
+        tables = {n: self.tables[n] for n in found.others if n in self.tables}
         return Prediction(views, found.state, tables, self.samples)
 
     def _of_views(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
@@ -171,17 +167,17 @@ class Prediction:
 
     def _joined(self, name: str, asked: Asked, parts: Sequence[Sequence[Array]]) -> list[Array]:
         if not parts:  # no samples
-            none = np.empty((0, self.posterior(name).n_columns))
+            none = np.empty((0, self.state[name].n_columns))
             return asked.of(none, none)
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def _mean_only(self, name: str, q: Latent) -> tuple[Array, Array]:
-        w = self.posterior(name).weights
+        w = self.state[name].weights
         mean = _calibrated(w.predict(q.mean), w, self.views[name])
         return mean, np.zeros_like(mean)
 
     def _layer(self, name: str, q: Latent, values: Mapping[str, Array]) -> tuple[Array, Array]:
-        view, fitted = self.posterior(name), self.views[name]
+        view, fitted = self.state[name], self.views[name]
         w, competing = view.weights, fitted.layer.competing
         if fitted.layer.curvature is None:
             less = z_is_less_known(view, q)
@@ -198,7 +194,7 @@ class Prediction:
 
     def mean_variance_of_holes(self, name: str) -> Array:
         """Mean over the samples of what holes in kernelized rows add to the variance of a view."""
-        w, competing = self.posterior(name).weights, self.views[name].layer.competing
+        w, competing = self.state[name].weights, self.views[name].layer.competing
         projected = (self._left_open(q, values) for q, values in self.project())
         parts = [variance_of_holes(q, w, competing) for q in projected]
         return np.asarray(np.concatenate(parts).mean(axis=0))
@@ -210,7 +206,7 @@ class Prediction:
         rest of k(x, x) as uncertainty, and so does this.
         """
         kernels = {n: y for n, y in values.items() if isinstance(self.views[n].encoder, KernelMap)}
-        view = self.posterior(target)
+        view = self.state[target]
         if self.views[target].role.output:
             parts = [self._unseen_by_output(view, q, name, y) for name, y in kernels.items()]
         else:
@@ -239,15 +235,15 @@ class Prediction:
     def _unseen(self, target: str, name: str, values: Array) -> Array:
         """Of any other view: what the factors explain of it where they are known from a kernel."""
         if (target, name) not in self._of_kernels:
-            view, encoder = self.posterior(target), self.views[name].encoder
+            view, encoder = self.state[target], self.views[name].encoder
             assert isinstance(encoder, KernelMap)
-            told = {n: self.posterior(n).information for n in self.tables}
+            told = {n: self.state[n].information for n in self.tables}
             share = told[name] / (1.0 + np.sum(list(told.values()), axis=0))
             amplitude = _amplitude(view, share)
             ridge = float((1.0 / view.tau.mean).mean()) / max(float(amplitude.mean()), 1e-12)
             self._of_kernels[target, name] = amplitude, encoder.unseen(ridge)
         amplitude, unseen = self._of_kernels[target, name]
-        return np.asarray(beyond(*unseen(values), few_samples(self.posterior(target))) * amplitude)
+        return np.asarray(beyond(*unseen(values), few_samples(self.state[target])) * amplitude)
 
     # ------------------------------------------------------------ scores
 
@@ -255,7 +251,7 @@ class Prediction:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
         if not self.samples.n:
             return np.zeros(0)
-        inputs = [name for name in self.tables if self.posterior(name).blurred is None]
+        inputs = [name for name in self.tables if self.state[name].blurred is None]
         told = self.project(told=inputs or None)
         return np.concatenate([self._scores(q, values) for q, values in told])
 
@@ -268,7 +264,7 @@ class Prediction:
 
     def _log_likelihood(self, name: str, values: Array, q: Latent) -> Array:
         """E log p(y_n | z_n) of each row, or a bound on it; missing entries left out."""
-        view, fitted = self.posterior(name), self.views[name]
+        view, fitted = self.state[name], self.views[name]
         if view.blurred is not None:  # z counts as known
             q = replace(q, covariance=np.zeros_like(q.covariance))
         mean, variance = linear_predictor(q, view.weights, rho=view.rho)

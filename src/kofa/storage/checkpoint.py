@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -190,8 +190,10 @@ def _without_spare_factors(runs: dict[str, Run]) -> dict[str, Run]:
 def _read_content(path: archive.StrPath) -> dict[str, Any]:
     try:
         content = model_file.read_object(path, "checkpoint")
-        content["runs"] = {name: _run_from_dict(run) for name, run in content["runs"].items()}
-        content["current"] = content["current"] and _run_from_dict(content["current"])
+        views = [name for name, view in content["prepared"].items() if not view.role.output]
+        runs, current = content["runs"], content["current"]
+        content["runs"] = {name: _run_from_dict(run, views) for name, run in runs.items()}
+        content["current"] = current and _run_from_dict(current, views)
         names = ("key", "prepared", "after", "runs", "name", "current")
         return {name: content[name] for name in names}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -204,7 +206,7 @@ def _read_content(path: archive.StrPath) -> dict[str, Any]:
 
 
 def _run_to_dict(run: Run) -> dict[str, Any]:
-    """The fields of a run, its iterations as arrays."""
+    """The fields of a run, its iterations as arrays, its state in the order of the views."""
     history = {
         "terms": list(run.history[0].terms),
         "values": np.array([list(i.terms.values()) for i in run.history]),
@@ -212,17 +214,20 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
         "factors": np.array([i.n_factors for i in run.history]),
         "pruned": np.array([i.pruned for i in run.history]),
     }
-    return {field.name: getattr(run, field.name) for field in fields(run)} | {"history": history}
+    held = {field.name: getattr(run, field.name) for field in fields(run)}
+    return held | {"state": tuple(run.state.values()), "history": history}
 
 
-def _run_from_dict(values: Mapping[str, Any]) -> Run:
+def _run_from_dict(values: Mapping[str, Any], views: Sequence[str]) -> Run:
+    """`views` are those that a run is about: the inputs."""
+    state = dict(zip(views, values["state"], strict=True))
     table = values["history"]
     columns = (table[name].tolist() for name in ("bounds", "values", "factors", "pruned"))
     history = tuple(
         Iteration(n + 1, bound, dict(zip(table["terms"], terms, strict=True)), factors, pruned)
         for n, (bound, terms, factors, pruned) in enumerate(zip(*columns, strict=True))
     )
-    return Run(**{**values, "history": history})
+    return Run(**{**values, "state": state, "history": history})
 
 
 # ---------------------------------------------------------------- the key of a fit

@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 
 from kofa.errors import FileError
+from kofa.inference.regression import ReadOut
 from kofa.kernels.declared import as_kernels
 from kofa.kernels.mixture import Mixture
 from kofa.linalg import Array
-from kofa.preparation.prepare import FittedView
+from kofa.preparation.fitted import Fitted
+from kofa.preparation.parameters import Parameters
 from kofa.storage import archive
 from kofa.storage.codec import OTHERWISE, from_json, to_json
 from kofa.storage.damage import require
 from kofa.storage.fields import read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import NamedArrays
-from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS
-from kofa.storage.validation import check_model, check_readouts
+from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS, SavedReadOut
+from kofa.storage.validation import by_name, check_model, check_readout
 
 # The parts of a model are checked when it is read. What is wrong with a checkpoint would not show
 # before the fit goes on, so that its file has a checksum and is read only as it was written.
@@ -86,16 +88,65 @@ def check_kernels(kernels: Mapping[str, Any], otherwise: str = OTHERWISE) -> Non
                 )
 
 
-def parts_of_model(held: Any) -> tuple[dict[str, Any], dict[str, FittedView], dict[str, Any]]:
-    """Parameters, views and all that was found, checked one by one and all together."""
+def write_model(path: archive.StrPath, parameters: Parameters, fitted: Fitted) -> None:
+    """Write a fitted model, or raise if no file can hold it."""
+    check_kernels(fitted.kernels)
+    held = {
+        "parameters": _saved_parameters(parameters),
+        "views": fitted.views,
+        "posterior": tuple(fitted.posterior.values()),
+        "readouts": {name: _saved_read_out(found) for name, found in fitted.readouts.items()},
+        "converged": bool(fitted.converged),
+        "path": _bounds_as_table(fitted.bounds, fitted.terms),
+    }
+    about = {
+        "views": {name: f"{view!r:.2000}" for name, view in (parameters.views or {}).items()},
+        "outputs": fitted.outputs,
+        "n_factors": fitted.n_factors,
+    }
+    write_object(path, "model", held, about, check=_model_of)
+
+
+def read_model(path: archive.StrPath) -> tuple[Parameters, Fitted]:
+    """What `write_model` was given."""
+    held = read_object(path, "model")
+    with archive.naming_file(path):
+        return _model_of(held)
+
+
+def _model_of(held: Any) -> tuple[Parameters, Fitted]:
+    """Parameters and all that was found, checked one by one and all together."""
     require(isinstance(held, dict), "parts of the model are missing")
     held = read_fields("model", MODEL, held)
     _check_parameters(held["parameters"])
-    check_model(held["views"], held["posterior"])
-    check_readouts(held["views"], held["readouts"])
-    found = {name: held[name] for name in ("readouts", "converged")}
-    found |= {"state": held["posterior"], **_bounds(held["path"])}
-    return held["parameters"], held["views"], found
+    views, readouts = held["views"], held["readouts"]
+    posterior = by_name(views, held["posterior"])
+    check_model(views, posterior)
+    for name, readout in readouts.items():
+        check_readout(name, readout, views)
+    found = {name: _read_out(readout) for name, readout in readouts.items()}
+    fitted = Fitted(views, posterior, found, held["converged"], *_bounds(held["path"]))
+    parameters = Parameters(**held["parameters"])
+    parameters.check(views)
+    return parameters, fitted
+
+
+def _saved_parameters(parameters: Parameters) -> dict[str, Any]:
+    saved = vars(parameters) | {"callback": None, "checkpoint": None}
+    if not isinstance(parameters.random_state, int | np.integer):
+        saved["random_state"] = None
+    saved["views"] = None if parameters.views is None else dict(parameters.views)
+    saved["outputs"] = None if parameters.outputs is None else list(parameters.outputs)
+    return saved
+
+
+def _saved_read_out(found: ReadOut) -> SavedReadOut:
+    state = found.state
+    return SavedReadOut(tuple(state), tuple(state.values()), found.sharpness, found.centre)
+
+
+def _read_out(saved: SavedReadOut) -> ReadOut:
+    return ReadOut(by_name(saved.views, saved.state), saved.sharpness, saved.centre)
 
 
 def _check_parameters(given: dict[str, Any]) -> None:
@@ -108,15 +159,15 @@ def _check_parameters(given: dict[str, Any]) -> None:
         )
 
 
-def bounds_as_table(bounds: Array, terms: Mapping[str, Array]) -> dict[str, Any]:
+def _bounds_as_table(bounds: Array, terms: Mapping[str, Array]) -> dict[str, Any]:
     """A bound and its terms after each iteration, as a list of names and one table."""
     return {"terms": list(terms), "values": np.column_stack([bounds, *terms.values()])}
 
 
-def _bounds(path: dict[str, Any]) -> dict[str, Any]:
-    """What `bounds_as_table` was given; no object for each iteration, of which there are many."""
+def _bounds(path: dict[str, Any]) -> tuple[Array, dict[str, Array]]:
+    """What `_bounds_as_table` was given; no object for each iteration, of which there are many."""
     names, values = read_fields("bound", PATH, path).values()
     require(np.ndim(values) == 2 and len(values) > 0, "its bound has no values")
     require(values.shape[1] == 1 + len(set(names)), "its bound has not one value for each term")
     require(len(set(names)) == len(names), "a term of its bound occurs twice")
-    return {"bounds": values[:, 0], "terms": dict(zip(names, values[:, 1:].T, strict=True))}
+    return values[:, 0], dict(zip(names, values[:, 1:].T, strict=True))

@@ -11,7 +11,7 @@ relevance vectors; R rows of a graph, V its directions.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -19,12 +19,11 @@ import numpy as np
 from kofa import kernels, likelihoods, views
 from kofa.data.scaling import Scaling, Unit
 from kofa.inference.posterior import Gamma, Known, ViewPosterior, Weights
-from kofa.inference.regression import ReadOut
 from kofa.inference.role import Role
 from kofa.kernels.graphs import Graph
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.landmarks import Choice, Landmarks
-from kofa.linalg import Groups
+from kofa.linalg import Array, Groups
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.relevance_vectors import Vectors
 from kofa.storage import fields as f
@@ -57,6 +56,16 @@ def _check_graph(_: str, graph: Any, sizes: Sizes) -> None:
     require(graph is not None, "its kernel is not resolved")
     require(np.shape(graph.rows)[:1] > (0,), "its graph has no rows")
     check_fields(graph, sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedReadOut:
+    """A `ReadOut` as files have it: the names of its views apart from their posteriors."""
+
+    views: tuple[str, ...]
+    state: tuple[ViewPosterior, ...]
+    sharpness: float
+    centre: Array | None
 
 
 # ---------------------------------------------------------------- what several classes share
@@ -180,11 +189,11 @@ SCHEMA: dict[type[Any], Fields] = {
         "rho": f.limited("its curvature is not a share", above=0.0, most=1.0),
         "blurred": _variances, "overdispersion": _variances,
     },
-    ReadOut: {"views": f.tuple_of(f.text), "state": STATE, **_calibration},
+    SavedReadOut: {"views": f.tuple_of(f.text), "state": STATE, **_calibration},
 }  # fmt: skip
 
 # The names of classes in files. One that is renamed in Python keeps its name here.
-NAMES_IN_FILES = {cls: cls.__name__ for cls in SCHEMA}
+NAMES_IN_FILES = {cls: cls.__name__ for cls in SCHEMA} | {SavedReadOut: "ReadOut"}
 
 # ---------------------------------------------------------------- a model as a whole
 
@@ -205,7 +214,7 @@ MODEL: Fields = {
     "parameters": f.of_type(dict),
     "views": f.dict_of(f.of_type(FittedView)),
     "posterior": STATE,
-    "readouts": since_0_2(f.dict_of(f.of_type(ReadOut)), {}),
+    "readouts": since_0_2(f.dict_of(f.of_type(SavedReadOut)), {}),
     "converged": truth,
     "path": f.of_type(dict),
 }

@@ -6,7 +6,7 @@ those of `schema`; here are the rules that involve several parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,7 @@ import numpy as np
 
 from kofa import kernels
 from kofa.errors import DeclarationError
-from kofa.inference.posterior import State, Weights
-from kofa.inference.regression import ReadOut
+from kofa.inference.posterior import State, ViewPosterior, Weights, n_factors_of
 from kofa.kernels.declared import as_kernel, check_features
 from kofa.kernels.formulas import Radial
 from kofa.kernels.kernel_map import KernelMap
@@ -27,7 +26,7 @@ from kofa.preparation.prepare import FittedView
 from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.dtypes import longest_word_type, with_pandas
 from kofa.storage.fields import check_entries
-from kofa.storage.schema import MODEL, check_fields
+from kofa.storage.schema import SavedReadOut, check_fields
 
 _LARGEST_PRECISION = 1e14
 _MOST_CLASSES = 2**16  # each of which becomes an object several times its size
@@ -36,50 +35,54 @@ _CHUNK = 2**14  # rows that are looked at at a time
 # ---------------------------------------------------------------- a model as a whole
 
 
-def check_model(views: Any, state: Any) -> None:
+def by_name(views: Iterable[str], state: tuple[ViewPosterior, ...]) -> dict[str, ViewPosterior]:
+    """The posteriors, which files have in the order of the views."""
+    names = list(views)
+    require(0 < len(names) == len(state), "it has not one posterior for each view")
+    return dict(zip(names, state, strict=True))
+
+
+def check_model(views: Mapping[str, FittedView], state: State) -> None:
     """Raise unless the parts of a model fit together, so that none fails where it is used."""
-    present = MODEL["views"].accepts(views) and MODEL["posterior"].accepts(state)
-    require(present, "its views are missing")
-    n_factors = _n_factors(state, len(views))
+    n_factors = _n_factors(state)
     with_outputs = any(view.role.output for view in views.values())
-    for (name, view), posterior in zip(views.items(), state, strict=True):
+    for name, view in views.items():
         try:
             _check_origin(name, view, views)
             _check_encoder(name, view)
             _check_view(view, n_factors, gives_energy=with_outputs and not view.role.output)
-            check_fields(posterior, {**_sizes(view), "K": n_factors})
+            check_fields(state[name], {**_sizes(view), "K": n_factors})
         except (DamageError, DeclarationError) as error:
             raise DamageError(f"view {excerpt(name)}: {error}") from None
     _check_total_precision(state)
 
 
-def check_readouts(views: Mapping[str, FittedView], readouts: Mapping[str, ReadOut]) -> None:
-    """Raise unless each is a model of some of the views, the one it is for at the end."""
-    for name, readout in readouts.items():
-        used = readout.views
-        require(
-            len(set(used)) == len(used) > 1 and used[-1] == name and set(used) <= set(views),
-            f"the read-out of view {excerpt(name)} is of other views",
-        )
-        require(not any(views[n].role.output for n in used), "an output is read out")
-        _check_centre(readout, views[name])
-        check_fields(readout, _sizes(views[name]))
-        n_factors = _n_factors(readout.state, len(used))
-        for other, posterior in zip(used, readout.state, strict=True):
-            check_fields(posterior, {**_sizes(views[other]), "K": n_factors})
-        _check_total_precision(readout.state)
+def check_readout(name: str, readout: SavedReadOut, views: Mapping[str, FittedView]) -> None:
+    """Raise unless it is a model of some of the views, the one it is for at the end."""
+    used = readout.views
+    require(
+        len(set(used)) == len(used) > 1 and used[-1] == name and set(used) <= set(views),
+        f"the read-out of view {excerpt(name)} is of other views",
+    )
+    require(not any(views[n].role.output for n in used), "an output is read out")
+    _check_centre(readout, views[name])
+    check_fields(readout, _sizes(views[name]))
+    state = by_name(used, readout.state)
+    n_factors = _n_factors(state)
+    for other, posterior in state.items():
+        check_fields(posterior, {**_sizes(views[other]), "K": n_factors})
+    _check_total_precision(state)
 
 
-def _n_factors(state: State, n_views: int) -> int:
-    require(0 < n_views == len(state), "it has not one posterior for each view")
-    require(np.ndim(state[0].weights.mean) == 2, "its weights are no table")
-    return int(state[0].weights.mean.shape[1])
+def _n_factors(state: State) -> int:
+    require(np.ndim(next(iter(state.values())).weights.mean) == 2, "its weights are no table")
+    return n_factors_of(state)
 
 
 def _check_total_precision(state: State) -> None:
     """Of Σ_d τ_d ⟨w_d·w_d⟩, which is what can make the precision of a sample singular."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = sum(float(q.precision @ _squares(q.weights)) for q in state)
+        total = sum(float(q.precision @ _squares(q.weights)) for q in state.values())
     require(total < _LARGEST_PRECISION, "its weights are larger than any that could be found")
 
 
@@ -143,7 +146,7 @@ def _check_encoder(name: str, view: FittedView) -> None:
         _check_labels(view.classes, view.dtype, encoder.n_classes)
 
 
-def _check_centre(calibrated: ReadOut | FittedView, view: FittedView) -> None:
+def _check_centre(calibrated: SavedReadOut | FittedView, view: FittedView) -> None:
     binary = calibrated.centre is None or view.kind is Bernoulli
     require(binary, "it has a centre of ones and zeros, and none of these")
 

@@ -1,0 +1,261 @@
+"""One fit, from parameters and tables to all that a model predicts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from kofa import omics, tuning
+from kofa.checks import flag
+from kofa.data.returning import labelled
+from kofa.data.tables import Samples
+from kofa.engines.memory import InMemory
+from kofa.errors import DeclarationError, warn
+from kofa.inference.calibration import Calibration, calibrate
+from kofa.inference.fit import best_of
+from kofa.inference.observations import Rows
+from kofa.inference.read_out import read_out
+from kofa.inference.regression import ReadOut
+from kofa.inference.role import Role
+from kofa.inference.run import Iteration, Journal, Run, Settings
+from kofa.inference.start import energy
+from kofa.linalg import Array, BoolArray
+from kofa.preparation.fit_data import FitData, warn_of_slips
+from kofa.preparation.fitted import Fitted
+from kofa.preparation.parameters import Parameters
+from kofa.preparation.prepare import (
+    FittedView,
+    fit_views,
+    learns_by_reconstruction,
+    roles,
+    with_ard_landmarks,
+    with_reconstructed_relevance,
+)
+from kofa.progress import Progress
+from kofa.results.prediction import Prediction
+from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit
+
+
+@dataclass(frozen=True, eq=False)
+class FactorFit:
+    """What a fit found, and the samples that it was found from."""
+
+    fitted: Fitted
+    samples: Samples
+    seen: BoolArray  # samples that say something, which are those of the engine
+    engine: InMemory
+    run: Run
+
+    def factors(self) -> Any:
+        """The factors of the samples: an array or DataFrame (N, K)."""
+        Z = np.zeros((self.samples.n, self.fitted.n_factors))
+        Z[self.seen], _ = self.engine.project(self.fitted.posterior)
+        return labelled(Z, self.samples, self.fitted.factor_names)
+
+    def warn(self, parameters: Parameters) -> None:
+        """Say what the user might want to change."""
+        if not (self.run.converged or self.run.stopped):
+            _warn_of_growth(self.fitted.bounds, parameters)
+        if self.run.hit_ceiling:
+            _warn_of_ceiling(self.fitted.n_factors, parameters)
+
+
+def fit(
+    parameters: Parameters, data: Any, resume: bool = False, of_slips: bool = True
+) -> FactorFit:
+    """Read the tables, prepare the views, find the factors, and all that follows from these.
+
+    `of_slips`: whether to warn of tables that are hardly what was meant.
+    """
+    data = omics.tables(data, parameters.views)
+    views = parameters.check(data)
+    rng = parameters.generator()
+    fit_data = FitData.read(views, data, parameters.outputs)
+    if of_slips:
+        warn_of_slips(fit_data, declared=parameters.views is not None)
+    # Samples without any observation say nothing: they get the prior.
+    seen: BoolArray = np.any([fit_data.seen(name) for name in fit_data.tables], axis=0)
+    with _journal(parameters, fit_data, rng, resume) as journal:
+        infer = partial(_infer, parameters, fit_data, seen=seen, rng=rng, journal=journal)
+        found = infer(journal.once(partial(fit_views, fit_data, rng), rng))
+        for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(fit_data) else 0):
+            state, Z = found.run.state, found.run.Z
+            found = infer(with_reconstructed_relevance(fit_data, found.views, state, Z, seen))
+        if any(view.sparse == "ard" for view in fit_data.views.values()):
+            found = infer(with_ard_landmarks(fit_data, found.views, found.run.state))
+    run, completed = found.run, _completed(fit_data, found, rng)
+    fitted = Fitted(completed, run.state, _read_outs(found, rng), run.converged, *run.path)
+    return FactorFit(fitted, fit_data.samples, seen, found.engine, run)
+
+
+@dataclass(frozen=True, eq=False)
+class Inferred:
+    """The factors of the samples, and what they were found from."""
+
+    views: Mapping[str, FittedView]
+    roles: Mapping[str, Role]
+    settings: Settings
+    engine: InMemory
+    run: Run
+
+    @property
+    def inputs(self) -> list[str]:
+        return [name for name, role in self.roles.items() if not role.output]
+
+
+def _infer(
+    parameters: Parameters,
+    fit_data: FitData,
+    views: Mapping[str, FittedView],
+    *,
+    seen: BoolArray,
+    rng: np.random.Generator,
+    journal: Journal,
+) -> Inferred:
+    """Encode the samples that say something, and find their factors."""
+    observed = {
+        name: view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
+        for name, view in views.items()
+    }
+    engine, treated = InMemory(Rows.stack(observed)), roles(fit_data, views)
+    settings = _settings(parameters, treated)
+    with Progress(parameters.progress, settings.max_iter) as bar:
+
+        def notify(iteration: Iteration) -> bool:
+            bar.show(iteration)
+            return bool(parameters.callback is not None and parameters.callback(iteration))
+
+        n_init = int(parameters.n_init)
+        run = best_of(engine, treated, settings, n_init, rng, notify, journal)
+    return Inferred(views, treated, settings, engine, run)
+
+
+def _settings(parameters: Parameters, treated: Mapping[str, Role]) -> Settings:
+    """What was asked for, or what serves outputs best, or tables without outputs."""
+    exact = any(role.exact for role in treated.values())
+    n_factors, tol = (
+        (tuning.MOST_KERNEL_FACTORS, tuning.TOL_WITH_OUTPUTS)
+        if exact
+        else (tuning.MOST_FACTORS, tuning.TOL)
+    )
+    return Settings(
+        n_factors=int(n_factors if parameters.n_factors is None else parameters.n_factors),
+        max_iter=int(parameters.max_iter),
+        tol=float(tol if parameters.tol is None else parameters.tol),
+        rotate=not exact,  # measured, rotation gains nothing there
+        free=parameters.n_factors is None and not exact,
+    )
+
+
+def _journal(
+    parameters: Parameters, fit_data: FitData, rng: np.random.Generator, resume: bool
+) -> Journal:
+    """Who remembers where the fit stands."""
+    if parameters.checkpoint is None:
+        if flag("resume", resume):
+            raise DeclarationError("Expected checkpoint to name the file to resume from.")
+        return Journal()
+    check_can_be_kept(fit_data)
+    decisive = ("views", "outputs", "n_factors", "n_init", "tol")
+    settings = [getattr(parameters, option) for option in decisive]
+    key = key_of_fit(settings, rng.bit_generator.state, dict(fit_data.tables))
+    return Checkpoint(parameters.checkpoint, float(parameters.checkpoint_every), key, resume)
+
+
+# ---------------------------------------------------------------- what follows from the factors
+
+
+def _completed(
+    fit_data: FitData, found: Inferred, rng: np.random.Generator
+) -> dict[str, FittedView]:
+    """The views with all that follows from the factors."""
+    energies, calibrations = _energies(found), _calibrations(found, rng)
+    holes = _holes_in_fit(fit_data, found, rng)
+    return {
+        name: replace(
+            view,
+            energy=energies.get(name, view.energy),
+            sharpness=calibrations[name].sharpness,
+            centre=calibrations[name].centre,
+            holes_in_fit=holes.get(name, view.holes_in_fit),
+        )
+        for name, view in found.views.items()
+    }
+
+
+def _energies(found: Inferred) -> dict[str, Array]:
+    """The variance that inputs give the outputs a priori."""
+    inputs = found.inputs if len(found.inputs) < len(found.roles) else []
+    return {name: energy(found.run.state[name], found.roles[name]) for name in inputs}
+
+
+def _calibrations(found: Inferred, rng: np.random.Generator) -> dict[str, Calibration]:
+    """Of outputs that are probabilities; other views are calibrated by read-outs."""
+    calibrated = dict.fromkeys(found.views, Calibration())
+    for name, view in found.views.items():
+        if view.role.output and view.layer.has("log_predictive"):
+            calibrated[name] = calibrate(found.engine, found.run.state, name, found.inputs, rng)
+    return calibrated
+
+
+def _holes_in_fit(fit_data: FitData, found: Inferred, rng: np.random.Generator) -> dict[str, Array]:
+    """What holes in kernelized rows of the others left open in fit.
+
+    The noise of a view has this in it, so that only more than this is added to a prediction.
+    """
+    holed = {name for name in fit_data.kernels if fit_data.has_holes(name)}
+    variance = {}
+    for name in found.views if holed else ():
+        others = [n for n in found.views if fit_data.sources[n] != fit_data.sources[name]]
+        if not holed.isdisjoint(others):
+            rows = np.flatnonzero(
+                fit_data.seen(name) & np.any([fit_data.seen(n) for n in others], 0)
+            )
+            rows = np.sort(rng.choice(rows, min(len(rows), tuning.HOLES_ROWS), replace=False))
+            given = Prediction(found.views, found.run.state, *fit_data.sample(others, rows))
+            variance[name] = given.mean_variance_of_holes(name)
+    return variance
+
+
+def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
+    """How each input that is explained directly follows from the others."""
+    readouts = {}
+    for name in found.inputs:
+        view, engine, state = found.views[name], found.engine, found.run.state
+        others = [other for other in found.inputs if found.views[other].source != view.source]
+        if view.likelihood is None or not others:
+            continue
+        q = read_out(engine, found.roles, state, name, others, found.settings, rng)
+        calibrated = Calibration()
+        if view.likelihood.has("log_predictive"):
+            calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
+        readouts[name] = ReadOut(q, *calibrated)
+    return readouts
+
+
+# ---------------------------------------------------------------- advice
+
+
+def _warn_of_growth(bounds: Array, parameters: Parameters) -> None:
+    growth = float(np.diff(bounds[-2:]).sum())  # negative with fewer factors
+    by = f" (by {growth:.3g} in the last iteration)" if growth > 0 else ""
+    warn(
+        f"The bound was still growing{by} after max_iter={parameters.max_iter} iterations. "
+        f"Increase max_iter, or tol if the factors no longer change.",
+        ConvergenceWarning,
+    )
+
+
+def _warn_of_ceiling(n_factors: int, parameters: Parameters) -> None:
+    cure = "leave it out to have the number found, or raise it"
+    if parameters.n_factors is None:
+        cure = f"set it to more than {n_factors}"
+    warn(
+        f"All {n_factors} factors are in use, and the bound would be higher with more. n_factors "
+        f"limits their number: {cure}."
+    )

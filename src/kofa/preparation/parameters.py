@@ -1,0 +1,59 @@
+"""What a user declares of a model, checked when it is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from kofa.checks import check_number, flag, shown
+from kofa.errors import DeclarationError
+from kofa.inference.run import Callback
+from kofa.views import View, check_outputs, check_views
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """The parameters of a `FactorModel`, as its constructor stores them."""
+
+    views: Mapping[str, Any] | None
+    n_factors: int | None
+    outputs: Sequence[str] | None
+    n_init: int
+    max_iter: int
+    tol: float | None
+    random_state: Any
+    callback: Callback | None
+    checkpoint: str | PathLike[str] | None
+    checkpoint_every: float
+    progress: bool
+
+    def check(self, data: Any) -> dict[str, View]:
+        """The views, checked with all other parameters."""
+        check_number("n_factors", self.n_factors, [None], whole=True, least=1)
+        check_number("n_init", self.n_init, whole=True, least=1)
+        check_number("max_iter", self.max_iter, whole=True, least=1)
+        check_number("tol", self.tol, [None], least=0)
+        check_number("checkpoint_every", self.checkpoint_every, least=0)
+        named = isinstance(self.checkpoint, str | PathLike)
+        if self.checkpoint is not None and not named:
+            raise DeclarationError(
+                f"Expected checkpoint to be a path or None but got {shown(self.checkpoint)}."
+            )
+        if self.callback is not None and not callable(self.callback):
+            raise DeclarationError(f"Expected a callable callback but got {shown(self.callback)}.")
+        flag("progress", self.progress)
+        views = check_views(self.views, data)
+        check_outputs(self.outputs, views)
+        return views
+
+    def generator(self) -> np.random.Generator:
+        """The source of everything random."""
+        try:
+            return np.random.default_rng(0 if self.random_state is None else self.random_state)
+        except (TypeError, ValueError):
+            what = "expected random_state to be a seed, a numpy Generator or None"
+            raise DeclarationError(what, got=self.random_state, option="random_state") from None

@@ -1,0 +1,189 @@
+"""What users ask of a fitted model: from their tables to the tables that they get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kofa import omics
+from kofa.checks import flag, shown
+from kofa.data.reading import read_data
+from kofa.data.returning import decoded, labelled, restored
+from kofa.data.samples import align
+from kofa.data.tables import Samples
+from kofa.errors import DataError
+from kofa.linalg import Array
+from kofa.preparation.fitted import Fitted
+from kofa.preparation.prepare import FittedView
+from kofa.results.prediction import Asked, Prediction
+
+# ---------------------------------------------------------------- the model applied to data
+
+
+def given(fitted: Fitted, data: Any) -> Prediction:
+    """The model applied to data."""
+    declared = dict.fromkeys(fitted.sources)
+    data = omics.tables(data, declared, whole=False)
+    read = read_data(data, declared, labels=fitted.classes)
+    tables = {
+        name: view.check(replace(read[view.source], name=name))
+        for name, view in fitted.views.items()
+        if view.source in read
+    }
+    samples = align(tables)
+    found = Prediction(fitted.views, fitted.posterior, tables, samples, fitted.readouts)
+    found.warn_of_far_samples()
+    return found
+
+
+def from_others(fitted: Fitted, data: Any, view: str) -> Prediction:
+    """The model applied to the views other than the one that is asked for."""
+    source, others = fitted.views[view].source, data
+    if omics.is_omics(data):  # of which only the others are read
+        names = {name: None for name in fitted.sources if name != source}
+        others = omics.tables(data, names, whole=False)
+    elif isinstance(data, Mapping):
+        others = {name: table for name, table in data.items() if name != source}
+    if isinstance(others, dict) and not others:
+        raise DataError(
+            f"Expected at least one view other than {view!r} to predict it from; "
+            f"use reconstruct to explain a view by itself."
+        )
+    return given(fitted, others)
+
+
+# ---------------------------------------------------------------- answers
+
+
+def factors(fitted: Fitted, data: Any, return_cov: bool) -> Any:
+    """What `FactorModel.transform` returns."""
+    found = given(fitted, data)
+    Z = np.zeros((found.samples.n, fitted.n_factors))
+    wanted = flag("return_cov", return_cov)
+    covariance = np.empty((len(Z), *Z.shape[1:] * 2)) if wanted else None
+    done = 0
+    for q, _ in found.project():
+        where = slice(done, done + len(q.mean))
+        Z[where] = q.mean
+        if covariance is not None:
+            covariance[where] = q.covariance[q.patterns.label]
+        done = where.stop
+    table = labelled(Z, found.samples, fitted.factor_names)
+    return table if covariance is None else (table, covariance)
+
+
+def predict(fitted: Fitted, data: Any, view: str | None, return_std: bool) -> Any:
+    """What `FactorModel.predict` returns."""
+    view = fitted.asked_for(view)
+    found = from_others(fitted, data, view)
+    values = found.of_view(view, _prediction_of(view, fitted.views[view], return_std))
+    return _returned(values, fitted.views[view], found.samples)
+
+
+def predict_proba(fitted: Fitted, data: Any, view: str | None) -> Any:
+    """What `FactorModel.predict_proba` returns."""
+    view = fitted.asked_for(view)
+    found = from_others(fitted, data, view)
+    (values,) = found.of_view(view, _proba_of(view, fitted.views[view]))
+    return labelled(values, found.samples, fitted.views[view].outputs)
+
+
+def predict_quantiles(fitted: Fitted, data: Any, view: str | None, quantiles: Any) -> list[Any]:
+    """What `FactorModel.predict_quantiles` returns."""
+    view = fitted.asked_for(view)
+    wanted = _probabilities(quantiles, view)
+    found, one = from_others(fitted, data, view), fitted.views[view]
+    quantile = _explaining(view, one, "quantiles", one.layer.quantile)
+    tables = found.of_view(view, Asked([partial(quantile, p=p) for p in wanted]))
+    return [labelled(table, found.samples, one.outputs) for table in tables]
+
+
+def reconstruct(fitted: Fitted, data: Any, view: str | None, return_std: bool, proba: bool) -> Any:
+    """What `FactorModel.reconstruct` returns."""
+    found, proba = given(fitted, data), flag("proba", proba)
+    views = fitted.views if view is None else {view: fitted.view(view)}
+    probable = [n for n in views if proba and (n == view or views[n].layer.has("probability"))]
+    asked = {
+        name: _proba_of(name, one) if name in probable else _prediction_of(name, one, return_std)
+        for name, one in views.items()
+    }
+    tables = {
+        name: labelled(values[0], found.samples, views[name].outputs)
+        if name in probable
+        else _returned(values, views[name], found.samples)
+        for name, values in found.of_views(asked).items()
+    }
+    return tables if view is None else tables[view]
+
+
+def impute(fitted: Fitted, data: Any) -> dict[str, Any]:
+    """What `FactorModel.impute` returns."""
+    found = given(fitted, data)
+    tables = {name: found.samples.spread(table) for name, table in found.tables.items()}
+    asked = {
+        name: Asked([likelihood.fill])
+        for name, values in tables.items()
+        if (likelihood := fitted.views[name].likelihood) is not None and np.isnan(values).any()
+    }
+    for name, (prediction,) in found.of_views(asked).items():
+        holes = np.isnan(tables[name])
+        tables[name][holes] = prediction[holes]
+    return {
+        fitted.views[name].source: restored(values, found.tables[name], found.samples)
+        for name, values in tables.items()
+    }
+
+
+# ---------------------------------------------------------------- what is asked, and returned
+
+
+def _proba_of(name: str, view: FittedView) -> Asked:
+    return Asked([_explaining(name, view, "probabilities", view.layer.probability)])
+
+
+def _prediction_of(name: str, view: FittedView, return_std: bool) -> Asked:
+    if not flag("return_std", return_std):
+        return Asked([view.layer.predict], by_mean=view.layer.predicts_by_mean)
+    std = _explaining(name, view, "standard deviation", view.layer.std)
+    return Asked([view.layer.predict, std])
+
+
+def _returned(values: Sequence[Array], view: FittedView, samples: Samples) -> Any:
+    """A table, or means and their deviations."""
+    if len(values) == 1:
+        return decoded(values[0], view, samples)
+    return tuple(labelled(one, samples, view.outputs) for one in values)
+
+
+def _explaining(
+    name: str, view: FittedView, what: str, function: Callable[..., Array]
+) -> Callable[..., Array]:
+    """The function, but saying in the user's words that a kind of view does not have it."""
+
+    def explained(*layer: Array, **options: Any) -> Array:
+        try:
+            return function(*layer, **options)
+        except NotImplementedError:
+            through = "" if view.likelihood is not None else " that is explained through a kernel"
+            raise DataError(
+                f"a {view.declared} view{through} has no {what}", name, use=view.layer.offers()
+            ) from None
+
+    return explained
+
+
+def _probabilities(quantiles: Any, view: str) -> Array:
+    try:
+        wanted = np.atleast_1d(np.asarray(quantiles, dtype=float))
+    except (TypeError, ValueError, OverflowError):  # words, or rows of different lengths
+        wanted = np.full(1, np.nan)
+    if wanted.ndim > 1 or not ((wanted > 0) & (wanted < 1)).all():
+        raise DataError(
+            f"View {view!r}: expected quantiles as a list of numbers between 0 and 1 "
+            f"but got {shown(quantiles)}."
+        )
+    return wanted
