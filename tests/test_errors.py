@@ -175,7 +175,7 @@ BAD_DECLARATIONS = {
     "degree": ({"views": {"x": kofa.Real(kernel=kofa.Polynomial(0.5))}}, "'x'.*degree.*0.5"),
     "tiny width": ({"views": {"x": kofa.Real(kernel=kofa.RBF(1e-200))}}, "'x'.*width"),
     "tolerance": ({"views": REAL, "tol": "small"}, "tol.*'small'"),
-    "callback": ({"views": REAL, "callback": 3}, "callable callback"),
+    "callback": ({"views": REAL, "callback": 3}, "callback to be a function, or None but got 3"),
     "seed": ({"views": REAL, "random_state": -1}, "random_state.*-1"),
     "unknown output": ({"views": REAL, "outputs": ["z"]}, "Unknown output 'z'.*'x'"),
     "output as a string": ({"views": REAL, "outputs": "x"}, r"but got 'x'; write outputs=\['x'\]"),
@@ -535,12 +535,28 @@ def model(rng):
 
 
 def test_unknown_views_after_fit(model):
-    with pytest.raises(DataError, match="Unknown view 'z'; this model has 'x', 'y'"):
+    with pytest.raises(DataError, match="Unknown view 'z'; the model has 'x', 'y'"):
         model.predict({"x": np.zeros((1, 5))}, "z")
     with pytest.raises(DataError, match="Unknown view 'z'"):
         model.transform({"z": np.zeros((1, 5))})
-    with pytest.raises(DataError, match="other than 'x'"):
-        model.predict({"x": np.zeros((1, 5))}, "x")
+    for data in ({"x": np.zeros((1, 5))}, {}):
+        with pytest.raises(
+            DataError, match=r"other than 'x' to .*; pass a table of 'y', or use rec"
+        ):
+            model.predict(data, "x")
+    with pytest.raises(DataError, match=r"got only None for tables; pass such as .*are 'x', 'y'"):
+        model.predict({"x": None}, "y")
+
+
+def test_the_view_to_predict_has_to_be_named_where_there_are_several(rng):
+    data = two_views(rng) | {"z": rng.normal(size=(len(two_views(rng)["x"]), 1))}
+    views = dict.fromkeys(data, kofa.Real())
+    model = kofa.FactorModel(views, 2, outputs=["y", "z"], callback=lambda _: True).fit(data)
+    with pytest.raises(
+        DataError, match=r"view to predict; name it: .*the outputs 'y', 'z'"
+    ) as caught:
+        model.predict({"x": data["x"]})
+    assert (caught.value.option, caught.value.view) == ("view", None)
 
 
 def test_other_columns_than_in_fit(model):
@@ -568,25 +584,28 @@ def test_transposed_tables_after_fit(model):
 
 @pytest.mark.parametrize(
     "quantiles", [["a"], "half", [[0.5]], np.ones((1, 2, 1)), [10**400], [None], [pd.NA], {}, [1j],
-                  [Decimal("sNaN")], [True]],
+                  [Decimal("sNaN")], [True], []],
 )  # fmt: skip
 def test_quantiles_that_are_none(model, quantiles):
     with pytest.raises(DataError, match="'y': expected quantiles as a list of numbers between 0"):
         model.predict_quantiles({"x": np.zeros((1, 5))}, "y", quantiles)
 
 
+WRONG_VIEW = "(Unknown view|Expected the name of one view but got) .*"
+
+
 @pytest.mark.parametrize("view", [["y"], None, np.array(["y", "x"]), {}, pd.NA, pd.Series([1, 2])])
 def test_views_that_are_none(model, view):
     for ask in (model.weights, model.feature_relevance, model.selected_features):
-        with pytest.raises(DataError, match=r"Unknown view .*this model has 'x', 'y'"):
+        with pytest.raises(DataError, match=f"{WRONG_VIEW}; the model has 'x', 'y'"):
             ask(view)
-    none = "Expected view to say what to predict; this model has no outputs, .*'x', 'y'"
-    with pytest.raises(DataError, match=none if view is None else "Unknown view"):
+    none = "Expected the view to predict; name it: the model has no outputs, .*'x', 'y'"
+    with pytest.raises(DataError, match=none if view is None else WRONG_VIEW):
         model.predict({"x": np.zeros((1, 5))}, view)
 
 
 def test_unknown_views_suggest_the_nearest(model):
-    with pytest.raises(DataError, match=r"Unknown view 'Y'.*did you mean 'y'"):
+    with pytest.raises(DataError, match=r"Unknown view 'Y'; did you mean 'y'\?$"):
         model.weights("Y")
 
 
@@ -594,7 +613,9 @@ def test_odd_choices_of_features(rng):
     data = two_views(rng)
     model = kofa.FactorModel({"x": kofa.Real(sparse=True), "y": kofa.Real()}).fit(data)
     for threshold in ("much", [1.0], np.ones(2), np.nan, 10**400):
-        with pytest.raises(DataError, match="'x': expected threshold to be a number but got"):
+        with pytest.raises(
+            DataError, match="'x': expected threshold to be a number, or None but got"
+        ):
             model.selected_features("x", threshold=threshold)
     with pytest.raises(DataError, match=r"'x': expected top.*True"):
         model.selected_features("x", top=True)

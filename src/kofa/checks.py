@@ -147,12 +147,6 @@ def most_like(word: str, known: Collection[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, longer, n=1)), None)
 
 
-def nearest(word: object, known: Iterable[object]) -> str:
-    """The end of a sentence that offers the known word most like a wrong one, if any is."""
-    found = hint(word, known)
-    return found and f"; {found}"
-
-
 def with_hints(also: Mapping[str, str]) -> Callable[[Init], Init]:
     """A constructor that offers the nearest of its parameters for one that it does not have.
 

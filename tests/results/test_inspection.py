@@ -97,7 +97,7 @@ BAD = {
         lambda m: m.relevance_vectors("plain"), "'plain': it has no relevance vectors.*sparse=True",
     ),
     "relevance vectors of an output": (lambda m: m.relevance_vectors("y"), "'y': it has no rel"),
-    "not an output": (lambda m: m.kernel_weights("x"), "'x' is not an output"),
+    "not an output": (lambda m: m.kernel_weights("x"), "'x': it is not an output.*are 'y'"),
     "unknown output": (lambda m: m.kernel_weights("w"), "Unknown view 'w'.*'x', 'plain', 'y'"),
     "unknown view": (lambda m: m.feature_relevance("w"), "Unknown view 'w'"),
     "unknown sparse view": (lambda m: m.relevance_vectors("w"), "Unknown view 'w'"),
