@@ -108,7 +108,8 @@ def _word(X: Any) -> DataError:
     try:
         read_table(_WHOLE, X)
     except DataError as error:
-        return DataError(error.what, source=_WHOLE, column=error.column, cure=error.advice)
+        cure = "encode or convert it, or leave the column out"
+        return DataError(error.what, source=_WHOLE, column=error.column, cure=cure)
     return DataError("expected numbers", source=_WHOLE, cure="convert words to numbers")
 
 
