@@ -483,7 +483,7 @@ def test_columns_in_no_view_are_not_used(rng):
         ({"columns": {"a": [0], "b": [1]}, "sparse": {"a": True}}, "View 'b': expected .*sparse"),
         ({"kernel": "rbff"}, "View 'X': expected a kernel among"),
         ({"n_factors": 0}, "n_factors to be a whole number"),
-        ({"scale": "yes"}, "View 'X': expected scale True or False"),
+        ({"scale": "yes"}, "View 'X': expected scale to be True or False"),
         ({"landmarks": 1}, "View 'X': expected landmarks"),
         ({"tol": -1.0}, "tol to be a number"),
         ({"random_state": "seed"}, "random_state"),
