@@ -68,7 +68,7 @@ def fit(
 ) -> FactorFit:
     """Read the tables, prepare the views, find the factors, and all that follows from these.
 
-    `of_slips`: whether to warn of tables that are hardly what was meant.
+    `of_slips`: whether to warn of tables that look like a mistake.
     """
     data = omics.tables(data, parameters.views)
     views = parameters.check(data)
@@ -128,7 +128,7 @@ def _infer(
     rng: np.random.Generator,
     journal: Journal,
 ) -> Inferred:
-    """Encode the samples that say something, and find their factors."""
+    """Encode the samples that have a value, and find their factors."""
     observed = {
         name: view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
         for name, view in views.items()
@@ -171,10 +171,11 @@ def _settings(parameters: Parameters, treated: Mapping[str, Role]) -> Settings:
 def _journal(
     parameters: Parameters, fit_data: FitData, rng: np.random.Generator, resume: bool
 ) -> Journal:
-    """Who remembers where the fit stands."""
+    """What keeps the state of the fit, in a checkpoint or not at all."""
     if parameters.checkpoint is None:
         if flag("resume", resume):
-            raise DeclarationError("Expected checkpoint to name the file to resume from.")
+            what, cure = "expected a file to resume from", "name it as checkpoint"
+            raise DeclarationError(what, option="checkpoint", cure=cure)
         return Journal()
     check_can_be_kept(fit_data)
     decisive = ("views", "outputs", "n_factors", "n_init", "tol")

@@ -250,7 +250,9 @@ def test_utf_16(made):
 def test_unknown_columns_and_index(made):
     path = made("x.csv", "id,gene1,gene2\ns1,1,2\n")
     assert "no column 'gen1'; did you mean 'gene1'?" in error_of(path, Reading(columns=["gen1"]))
-    assert "no column 'x*'; there are 'gene1', 'gene2'" in error_of(path, Reading(drop=["x*"]))
+    assert "no column 'x*'; its columns are 'gene1', 'gene2'" in error_of(
+        path, Reading(drop=["x*"])
+    )
     assert "no index column 'ids'; did you mean 'id'?" in error_of(path, Reading(index="ids"))
     assert "no column 7 for the index; there are 3" in error_of(path, Reading(index=7))
     assert "no column is left" in error_of(path, Reading(drop=["gene*"]))
@@ -348,7 +350,7 @@ def test_parquet_without_the_index_column(tmp_path):
     path = tmp_path / "x.parquet"
     FRAME.reset_index(drop=True).to_parquet(path)
     assert ": there is no column of sample ids: 'a' holds numbers with dec" in error_of(path)
-    assert "no index column 'id'; there are 'a', 'b'" in error_of(path, Reading(index="id"))
+    assert "no index column 'id'; its columns are 'a', 'b'" in error_of(path, Reading(index="id"))
 
 
 def test_parquet_with_words_repeated_ids_and_marks(tmp_path):

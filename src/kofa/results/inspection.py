@@ -10,7 +10,7 @@ from scipy.special import chdtri
 from sklearn.utils.validation import check_is_fitted
 
 from kofa import tuning
-from kofa.checks import is_number, is_whole, shown
+from kofa.checks import is_number, is_whole, listed
 from kofa.data.returning import named
 from kofa.data.tables import import_pandas
 from kofa.errors import DataError
@@ -35,9 +35,8 @@ def frame(columns: Mapping[str, Any]) -> Any:
 def relevance_vectors(name: str, view: FittedView) -> Any:
     """The candidates of a sparse kernelized view: those kept first, in their order."""
     if view.vectors is None:
-        raise DataError(
-            f"View {name!r} has no relevance vectors: declare it with a kernel and sparse=True."
-        )
+        cure = "declare it with a kernel and sparse=True"
+        raise DataError("it has no relevance vectors", name, cure=cure)
     order = view.vectors.order
     rank = np.lexsort((-view.vectors.relevance, np.where(order < 0, len(order), order)))
     return frame(
@@ -68,16 +67,15 @@ def relevances(name: str, view: FittedView, posterior: ViewPosterior) -> Array:
     if isinstance(view.encoder, KernelMap):
         kernel = weighted(view.encoder.kernel)
         if kernel is None:
-            raise DataError(
-                f"View {name!r}: the {kernel_name(view.encoder.kernel)} kernel has no relevance of "
-                f"features; declare RBF(relevance='learn'), or 'bank' beside outputs."
-            )
+            what = f"the {kernel_name(view.encoder.kernel)} kernel has no relevance of features"
+            cure = "declare kernel=kofa.RBF(relevance='learn'), or kernel='bank', and outputs"
+            raise DataError(what, name, cure=cure)
         return np.array(kernel.relevance, dtype=float)
     if posterior.gamma is None or view.classes is not None:
-        raise DataError(
-            f"View {name!r} has no relevance of features: declare it with sparse=True, or with "
-            f"a kernel such as RBF(relevance='learn')."
-        )
+        cure = "declare it with sparse=True, or with kernel=kofa.RBF(relevance='learn') and outputs"
+        if view.classes is not None:
+            cure = "ask for the views that are tables of numbers"
+        raise DataError("it has no relevance of features", name, cure=cure)
     # Σ_k ⟨w_dk⟩² in units of the noise: the signal of a column whose factors have variance one
     signal = posterior.precision * (posterior.weights.mean**2).sum(axis=1)
     return view.layer.of_all_columns(signal)
@@ -258,14 +256,11 @@ class Inspection:
         """
         one = self._fitted.view(view)
         if top is not None and not is_whole(top, 1):
-            raise DataError(
-                f"View {view!r}: expected top to be a whole number of at least 1 "
-                f"but got {shown(top)}."
-            )
+            what = "expected top to be a whole number of at least 1, or None"
+            raise DataError(what, view, got=top, option="top")
         if threshold is not None and not is_number(threshold):
-            raise DataError(
-                f"View {view!r}: expected threshold to be a number but got {shown(threshold)}."
-            )
+            what = "expected threshold to be a number, or None"
+            raise DataError(what, view, got=threshold, option="threshold")
         posterior = self._fitted.posterior[view]
         relevance = relevances(view, one, posterior)
         off = off_below(one, posterior, relevance)
@@ -281,5 +276,6 @@ class Inspection:
         """
         fitted = self._fitted
         if output is not None and not fitted.view(output).role.output:
-            raise DataError(f"View {output!r} is not an output of this model.")
+            cure = f"the outputs are {listed(fitted.outputs) or 'none'}"
+            raise DataError("it is not an output of the model", output, option="output", cure=cure)
         return kernel_weights(fitted.views, fitted.posterior, output)
