@@ -12,6 +12,7 @@ from typing import TextIO
 
 from experiments import registry
 from experiments.experiment import Experiment
+from experiments.protocol import FOLD_SEED
 from experiments.registry import GROUPS, Named
 from experiments.report import Runner
 from experiments.tasks import FOLDS, Options
@@ -30,6 +31,8 @@ def parser() -> argparse.ArgumentParser:
     add("-o", "--to", metavar="DIR", type=Path, default=Path("results"),
         help="for tables, pictures and the cache of results (default: results)")  # fmt: skip
     add("--jobs", type=_at_least(1), default=2, metavar="N", help="tasks at a time (default: 2)")
+    add("--fold-seed", type=_at_least(0), metavar="N",
+        help="other folds of data sets than those that figures are reported for (0)")  # fmt: skip
     add("--by-fold", action="append", default=[], metavar="FILE",
         help="for defaults-regression: R² of other methods on the same folds (JSON; may be "
         "repeated)")  # fmt: skip
@@ -83,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = made.parse_args(arguments)
     if given.data_dir is not None:
         os.environ["KOFA_DATA"] = given.data_dir
+    if given.fold_seed is not None:
+        os.environ[FOLD_SEED] = str(given.fold_seed)
     known, missing = registry.find()
     for module, package in missing.items():
         print(f"left out {module}: it needs {package}", file=sys.stderr)
