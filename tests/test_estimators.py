@@ -569,8 +569,9 @@ def test_grid_search_over_kernel_and_factors_in_a_pipeline(rng):
     }
     search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2).fit(X, y)
     assert search.best_params_["kernelfactorregressor__kernel"] is not None
-    assert search.best_params_["kernelfactorregressor__n_factors"] == 20
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    np.testing.assert_allclose(scores[::2], scores[1::2])  # one output is carried by one factor
     assert search.predict(X).shape == y.shape
 
 

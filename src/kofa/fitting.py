@@ -41,6 +41,8 @@ from kofa.progress import Progress
 from kofa.results.prediction import Prediction
 from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit
 
+_MOST_KEPT = 10_000_000  # numbers, up to which a model keeps the factors of its samples (80 MB)
+
 
 @dataclass(frozen=True, eq=False)
 class FactorFit:
@@ -257,7 +259,7 @@ def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
 
 def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:
     """What the model keeps of its samples, unless that is very much."""
-    if Z.size > tuning.MOST_KEPT:
+    if Z.size > _MOST_KEPT:
         return None
     samples, names = fit_data.samples, fit_data.samples.names
     measured = {

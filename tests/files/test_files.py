@@ -14,7 +14,7 @@ pd = pytest.importorskip("pandas")
 
 from kofa import KofaError  # noqa: E402
 from kofa.errors import FileError  # noqa: E402
-from kofa.files import Reading, nearest, read_file, write_file, write_text  # noqa: E402
+from kofa.files import Reading, read_file, write_file, write_text  # noqa: E402
 
 FRAME = pd.DataFrame(
     {"a": [1.5, np.nan, 3.0], "b": [1, 2, 3]}, index=pd.Index(["001", "002", "x"], name="id")
@@ -538,8 +538,3 @@ def test_places_that_cannot_be_written(tmp_path):
         write_file(FRAME, tmp_path / "x.csv")
     with pytest.raises(FileError, match="this is a folder"):
         write_text(tmp_path, "text")
-
-
-def test_nearest_says_nothing_when_nothing_is_near():
-    assert nearest("kernal", ["kernel", "kind"]) == "; did you mean 'kernel'?"
-    assert nearest("zzz", ["kernel", "kind"]) == ""

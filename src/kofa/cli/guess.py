@@ -265,7 +265,7 @@ def guess_column(name: str, cells: Sequence[str]) -> Column:
     >>> guess_column("visits", ["0", "3", "12"]).kind
     'count'
     >>> guess_column("size", ["-0.5", "1.5", "?"])
-    Column(name='size', kind='real', missing=('?',))
+    Column(name='size', kind='real', missing=('?',), odd=None)
     """
     known = set(Reading().marks)
     values = [cell for cell in cells if cell not in known]
