@@ -182,6 +182,8 @@ def _journal(
     check_can_be_kept(fit_data)
     decisive = ("views", "outputs", "n_factors", "n_init", "tol")
     settings = [getattr(parameters, option) for option in decisive]
+    if fit_data.outputs:  # before, n_factors limited what was looked at of the inputs
+        settings.append("predictive factors")
     key = key_of_fit(settings, rng.bit_generator.state, dict(fit_data.tables))
     return Checkpoint(parameters.checkpoint, float(parameters.checkpoint_every), key, resume)
 

@@ -86,7 +86,8 @@ class Prediction:
     @property
     def sources_of_z(self) -> list[str]:
         """The inputs, which alone tell about factors; outputs only where no input is given."""
-        return [n for n in self.tables if not self.views[n].role.output] or list(self.tables)
+        inputs = [name for name in self.tables if self.state[name].blurred is None]
+        return inputs or list(self.tables)
 
     def project(
         self, known: Collection[str] | None = None
