@@ -54,10 +54,11 @@ class Change:
 
 
 def figure(score: str, value: float, sign: str = "") -> str:
-    """A score and its value, with a minus sign and without a zero in front of the point."""
-    number = f"{value:{sign}.{1 if score in COUNTED else 3}f}"
-    bare = re.sub(r"(?<!\d)0\.", ".", number).replace("-", "−")
-    return f"{score} {bare}"
+    """A score and its value, with a minus sign; a share without a zero in front of the point."""
+    if score in COUNTED:
+        return f"{score} {value:{sign}.1f}".replace("-", "−")
+    number = re.sub(r"(?<!\d)0\.", ".", f"{value:{sign}.3f}")
+    return f"{score} {number}".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Changes:
         texts += [str(change) for change in self.notable[:most]]
         more = len(self.notable) - most
         texts += [f"{more} more"] if more > 0 else []
-        return ["; ".join(texts) or "–", "–" if np.isnan(self.cpu) else f"{self.cpu:.2f}"]
+        return ["; ".join(texts) or "–", "–" if np.isnan(self.cpu) else f"{self.cpu:.1f}"]
 
     @property
     def better(self) -> list[Change]:

@@ -159,6 +159,6 @@ def test_only_the_largest_changes_are_shown():
     found = [change("R²", [0.5], [0.5 + k / 100]) for k in range(5)]
     assert Changes(found, 1.5).cells(2) == [
         "hidden view: R² +.040; hidden view: R² +.030; 2 more",
-        "1.50",
+        "1.5",
     ]
     assert Changes([], np.nan).cells() == ["–", "–"]
