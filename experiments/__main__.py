@@ -25,7 +25,12 @@ def parser() -> argparse.ArgumentParser:
     groups = "; ".join(f"{name}: {what}" for name, what in GROUPS.items())
     made = argparse.ArgumentParser("python -m experiments", description=__doc__, epilog=groups)
     add = made.add_argument
-    add("names", nargs="*", metavar="NAME", help="an experiment, paper, bench, peers, or all")
+    add(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="an experiment, paper, bench, tuning, peers, or all",
+    )
     add("--list", action="store_true", help="print the names (of a group NAME) and stop")
     add("--data-dir", metavar="DIR", help="folder of the data sets (default: $KOFA_DATA)")
     add("-o", "--to", metavar="DIR", type=Path, default=Path("results"),
