@@ -49,8 +49,6 @@ GRAM_JITTER: Final = 1e-8
 # Where it is not set: the most factors, and the most directions of kernels that feed outputs.
 MOST_FACTORS: Final = 300
 MOST_KERNEL_FACTORS: Final = 300
-# A model keeps the factors of its samples up to so many numbers (80 MB).
-MOST_KEPT: Final = 10_000_000
 # A factor goes where its information is below this share of the edge of the noise spectrum.
 PRUNING_MARGIN: Final = 0.9
 # Iterations after which the bound has to be higher with fewer factors, or they stay.
@@ -173,12 +171,6 @@ SPARSITY_WIDTHS: Final = (0.35, 1.0)
 FEATURE_OFF: Final = 1e-2
 FEATURE_STANDS_OUT: Final = e
 FEATURE_CHANCE: Final = 0.05
-# The share of what all factors explain of a view from which a factor is active in it.
-FACTOR_PART: Final = 0.01
-# |z| from which entries count as outliers: of 10,000 normal ones, one is further out. Samples whose
-# spread of residuals is compared with that of the others, at least.
-OUTLYING_ENTRY: Final = 4.0
-OUTLIER_SAMPLES: Final = 20
 
 # ---------------------------------------------------------------- unlabelled samples
 
