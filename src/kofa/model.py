@@ -56,7 +56,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         of the inputs and one noise per column. Kernel widths "auto", ``relevance="learn"`` and
         the weights of kernels are learnt from them.
     n_init : int
-        Number of starts: the first spectral, others random; the highest bound wins.
+        Number of starts: the first from the leading directions of the views, the others from
+        these in a random rotation; the highest bound wins.
     max_iter : int
         Most iterations of one start.
     tol : float or None
