@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kofa import omics
+    from kofa import inspection, omics
     from kofa.errors import DataError, DeclarationError, FileError, KofaError
     from kofa.estimators import (
         KernelFactorAnalysis,
@@ -42,6 +42,7 @@ __all__ = [
     "Positive",
     "Precomputed",
     "Real",
+    "inspection",
     "load",
     "omics",
 ]
@@ -61,8 +62,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> Any:
-    if name == "omics":
-        return import_module("kofa.omics")
+    if name in ("inspection", "omics"):
+        return import_module(f"kofa.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'kofa' has no attribute {name!r}")
     value = getattr(import_module(f"kofa.{_MODULE_OF[name]}"), name)

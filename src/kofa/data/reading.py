@@ -23,7 +23,7 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
     """
     if hasattr(data, "toarray"):
         raise DataError("sparse matrices are not supported", name, cure="pass .toarray()")
-    if _is_polars(data):
+    if is_polars(data):
         table, columns = _open_polars(name, data, labels)
     elif hasattr(data, "iloc"):
         table, columns = _open_pandas(name, data, labels)
@@ -54,9 +54,9 @@ def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
 
 def _open_pandas(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     frame = data.to_frame() if data.ndim == 1 else data
-    _check_named(name, frame.index)
-    _check_unique(name, "sample", frame.index)
-    _check_unique(name, "column", frame.columns)
+    check_named(name, frame.index)
+    check_unique(name, "sample", frame.index)
+    check_unique(name, "column", frame.columns)
     table = Table(name, np.empty((len(frame), 0)), frame.index, tuple(frame.columns))
     if all(map(_is_numeric, frame.dtypes)) and not labels:
         # In memory as an array would be, for the same sums to the last digit.
@@ -70,7 +70,8 @@ def _is_numeric(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "fiub"
 
 
-def _is_polars(data: Any) -> bool:
+def is_polars(data: Any) -> bool:
+    """Whether data are of polars, which is not loaded for the question."""
     polars = sys.modules.get("polars")  # who passes its tables has loaded it
     return polars is not None and isinstance(
         data, polars.DataFrame | polars.Series | polars.LazyFrame
@@ -185,7 +186,7 @@ def _is_list(data: Any) -> bool:
     return isinstance(data, list | tuple)
 
 
-def _check_named(name: str, index: Any) -> None:
+def check_named(name: str, index: Any) -> None:
     """A sample without a name would be matched with another without one."""
     nameless = np.asarray(index.to_frame().isna().any(axis=1))
     if nameless.any():
@@ -194,9 +195,10 @@ def _check_named(name: str, index: Any) -> None:
         raise DataError(what, name, cure="name it, or drop it")
 
 
-def _check_unique(name: str, what: str, index: Any) -> None:
+def check_unique(name: str, what: str, index: Any) -> None:
+    """Raise where a name of a sample or column occurs twice."""
     if not index.is_unique:
-        twice = index[index.duplicated()][0]
+        twice = index[index.duplicated()].tolist()[0]  # as Python shows it
         raise DataError(
             f"expected unique {what} names but {twice!r} occurs more than once",
             name,

@@ -1,0 +1,107 @@
+"""Which sample is measured in which view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kofa.data.reading import check_given, read_data, read_table
+from kofa.data.samples import align
+from kofa.data.tables import Table, import_pandas
+from kofa.errors import DataError
+from kofa.inspection.matching import frame
+
+
+class Overview(NamedTuple):
+    """What `data_overview` gives: two DataFrames."""
+
+    views: Any
+    samples: Any
+
+
+def data_overview(data: Any) -> Overview:
+    """Count what is measured: by view, and by sample and view.
+
+    Tables are read and their samples matched as `FactorModel.fit` does.
+
+    Parameters
+    ----------
+    data : dict of view name → table
+        Arrays, DataFrames and Series of pandas and polars.
+
+    Returns
+    -------
+    views : DataFrame with one row for each view
+        ``view``; ``n_samples``, of which something is measured; ``n_features``; ``missing``, the
+        share of missing values in those samples.
+    samples : DataFrame (samples of all tables, views)
+        How many features of the view the sample has.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rna = pd.DataFrame([[1.0, 2.0], [3.0, np.nan]], index=["ann", "bob"])
+    >>> stage = pd.Series(["late", "early"], index=["bob", "cleo"])
+    >>> views, samples = data_overview({"rna": rna, "stage": stage})
+    >>> views
+        view  n_samples  n_features  missing
+    0    rna          2           2     0.25
+    1  stage          2           1     0.00
+    >>> samples
+    view    rna  stage
+    sample
+    ann       2      0
+    bob       1      1
+    cleo      0      1
+    """
+    check_given(data)
+    tables = _read(data)
+    samples = align(tables)
+    counts = {
+        name: (~np.isnan(samples.spread(table))).sum(axis=1) for name, table in tables.items()
+    }
+    by_sample = import_pandas().DataFrame(counts, index=samples.names)
+    return Overview(
+        frame(
+            {
+                "view": list(tables),
+                "n_samples": np.array([(n > 0).sum() for n in counts.values()]),
+                "n_features": np.array([table.values.shape[1] for table in tables.values()]),
+                "missing": np.array(
+                    [_missing(table, counts[name]) for name, table in tables.items()]
+                ),
+            }
+        ),
+        by_sample.rename_axis(index="sample", columns="view"),
+    )
+
+
+def _missing(table: Table, measured: Any) -> float:
+    """The share of missing values in samples of which something is measured."""
+    return (
+        float(1.0 - measured[measured > 0].mean() / table.values.shape[1])
+        if measured.any()
+        else 1.0
+    )
+
+
+def _read(data: Any) -> dict[str, Table]:
+    """Each view as numbers, or as labels where that is what it holds."""
+    if not isinstance(data, Mapping) or not data:
+        return read_data(data, {})  # which says what is wrong
+    return {name: _numbers_or_labels(name, table) for name, table in data.items()}
+
+
+def _numbers_or_labels(name: str, data: Any) -> Table:
+    try:
+        return read_table(name, data)
+    except DataError as error:
+        try:
+            table = read_table(name, data, labels=True)
+        except DataError:
+            raise error from None
+        if table.classes.dtype.kind == "f":  # numbers such as infinity
+            raise
+        return table
