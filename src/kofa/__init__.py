@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kofa import inspection, omics
+    from kofa.cross_validation.cross_validate import compare, cross_validate
+    from kofa.cross_validation.summaries import calibration_table, confusion_table, score_summary
     from kofa.errors import DataError, DeclarationError, FileError, KofaError
     from kofa.estimators import (
         KernelFactorAnalysis,
@@ -42,14 +44,21 @@ __all__ = [
     "Positive",
     "Precomputed",
     "Real",
+    "calibration_table",
+    "compare",
+    "confusion_table",
+    "cross_validate",
     "inspection",
     "load",
     "omics",
+    "score_summary",
 ]
 
 # Where the names live. They are looked up when first used: the command line, which is a part of
 # this package, should not wait for scikit-learn to show a page of help.
 _MODULES = {
+    "cross_validation.cross_validate": ("compare", "cross_validate"),
+    "cross_validation.summaries": ("calibration_table", "confusion_table", "score_summary"),
     "errors": ("DataError", "DeclarationError", "FileError", "KofaError"),
     "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
     "inference.run": ("Iteration",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class Likelihood:
     competing: ClassVar[bool] = False  # the columns are alternatives: only differences count
     unit: ClassVar[Unit] = "value"  # in which a kernel compares samples
     predicts_by_mean: ClassVar[bool] = False  # `predict` does not use the variance
+    deviance_at: ClassVar[Literal["mean", "median"]] = "mean"  # of what is predicted
 
     # ---- encode and validate
 
@@ -95,9 +96,22 @@ class Likelihood:
         """The mean of counts given η, and how it rises with η: what calibrates their spread."""
         raise NotImplementedError
 
-    def has(self, method: str) -> bool:
+    # ---- scores of predictions
+
+    @staticmethod
+    def deviance(values: Array, predicted: Array) -> Array:
+        """How far values (n, D) are from predictions; of real numbers it would be the square."""
+        raise NotImplementedError
+
+    @staticmethod
+    def typical(values: Array) -> Array:
+        """(D,): what is predicted where nothing is known; its deviances add up to the least."""
+        raise NotImplementedError
+
+    @classmethod
+    def has(cls, method: str) -> bool:
         """Whether this kind defines one of the methods above."""
-        return getattr(type(self), method) is not getattr(Likelihood, method)
+        return getattr(cls, method) is not getattr(Likelihood, method)
 
     def offers(self) -> list[str]:
         """How a user may ask for its uncertainty."""

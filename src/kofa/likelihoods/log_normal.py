@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -20,6 +20,7 @@ class LogNormal(Gaussian):
 
     unit: ClassVar[Unit] = "log"
     predicts_by_mean: ClassVar[bool] = False
+    deviance_at: ClassVar[Literal["mean", "median"]] = "median"
 
     @classmethod
     def check(cls, table: Table) -> None:
@@ -38,6 +39,14 @@ class LogNormal(Gaussian):
 
     def quantile(self, mean: Array, variance: Array, p: float) -> Array:
         return _exp(super().quantile(mean, variance, p))
+
+    @staticmethod
+    def deviance(values: Array, predicted: Array) -> Array:
+        return np.asarray((np.log(values) - np.log(predicted)) ** 2)
+
+    @staticmethod
+    def typical(values: Array) -> Array:
+        return np.asarray(np.exp(np.nanmean(np.log(values), axis=0)))
 
     def log_unit(self, values: Array) -> Array:
         return super().log_unit(values) - np.log(values[:, self.varies])

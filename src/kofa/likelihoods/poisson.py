@@ -7,7 +7,7 @@ from functools import cache
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, ndtr, pdtr
+from scipy.special import gammaln, ndtr, pdtr, xlogy
 
 from kofa.data.scaling import REACH, Unit
 from kofa.data.tables import Table
@@ -146,6 +146,16 @@ class Poisson(Likelihood):
 
     def fill(self, mean: Array, variance: Array) -> Array:
         return self.quantile(mean, variance, 0.5)
+
+    @staticmethod
+    def deviance(values: Array, predicted: Array) -> Array:
+        # 2 (t log(t / m) − t + m)
+        return np.asarray(2.0 * (xlogy(values, values / predicted) - values + predicted))
+
+    @staticmethod
+    def typical(values: Array) -> Array:
+        # With half a count more (Jeffreys) the rate of a column of zeros is not zero.
+        return np.asarray((np.nansum(values, axis=0) + 0.5) / (~np.isnan(values)).sum(axis=0))
 
     def _rates(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Weights and rates of a quadrature over η: (nodes,), (n, D, nodes)."""
