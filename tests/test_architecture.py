@@ -18,7 +18,8 @@ import kofa
 ORDER = [
     "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
     "engines", "views", "preparation", "omics", "results", "inspection", "storage", "progress",
-    "fitting", "model", "estimators", "scores", "cross_validation", "files", "cli",
+    "fitting", "model", "estimators", "scores", "cross_validation", "plot",
+    "files", "cli",
 ]  # fmt: skip
 ORDER_IN_STORAGE = [
     "damage", "atomic", "zip_directory", "npy", "manifest", "archive", "dtypes", "fields",

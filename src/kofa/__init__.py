@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kofa import inspection, omics
+    from kofa import inspection, omics, plot
     from kofa.cross_validation.cross_validate import compare, cross_validate
     from kofa.cross_validation.summaries import calibration_table, confusion_table, score_summary
     from kofa.errors import DataError, DeclarationError, FileError, KofaError
@@ -51,6 +51,7 @@ __all__ = [
     "inspection",
     "load",
     "omics",
+    "plot",
     "score_summary",
 ]
 
@@ -71,7 +72,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("inspection", "omics"):
+    if name in ("inspection", "omics", "plot"):
         return import_module(f"kofa.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'kofa' has no attribute {name!r}")

@@ -1,0 +1,195 @@
+"""What several plots draw: heat maps, points with names, legends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kofa.linalg import Array, IntArray
+from kofa.plot import style
+
+_LETTER, _LINE = 0.62, 1.3  # size of a letter with its surroundings, relative to its type
+
+
+# ---------------------------------------------------------------- heat maps
+
+
+def heatmap(
+    ax: Any,
+    values: Array,
+    rows: Sequence[object],
+    columns: Sequence[object],
+    *,
+    label: str = "",
+    signed: bool = False,
+    limit: float | None = None,
+    cmap: str | None = None,
+) -> Any:
+    """Rows downwards, columns to the right; where there is no value it is grey.
+
+    Colours are centred at zero if signed; else they begin there. `limit` is the value of the
+    strongest colour; None is the largest there is.
+    """
+    from kofa.plot.ticks import name_axis
+
+    limit = largest(values) if limit is None else limit
+    ax.set_facecolor(style.MISSING)
+    image = ax.imshow(
+        np.ma.masked_invalid(values),
+        aspect="auto",
+        interpolation="nearest",
+        cmap=cmap or (style.SIGNED if signed else style.AMOUNT),
+        vmin=-limit if signed else 0.0,
+        vmax=limit,
+    )
+    name_axis(ax.yaxis, rows)
+    name_axis(ax.xaxis, columns)
+    ax.spines[:].set_visible(False)
+    if label:
+        colour_bar(ax, image, label)
+    return image
+
+
+def heat_axes(
+    ax: Any,
+    rows: Sequence[object],
+    columns: Sequence[object],
+    wide: float = 0.17,
+    most: float = 7.0,
+) -> Any:
+    """Axes in which the rows and columns of a heat map, and their names, have room."""
+    names = max((min(len(str(name)), style.LONGEST) for name in rows), default=0)
+    left = 0.055 * names + 0.8  # and a scale of colours
+    width = min(max(left + wide * len(columns), 2.2), style.COLUMN)
+    rest = 0.3 + max(style.room_for_names(columns, width - left), 0.2)
+    height = min(style.height_for(len(rows), 0.14, rest), most + rest)
+    return style.axes(ax, max(height, rest + 0.9), width)
+
+
+def largest(values: Array) -> float:
+    """The largest size of a value, of which a scale of colours can be made."""
+    size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    return float(size) if size > 0 else 1.0
+
+
+def colour_bar(ax: Any, shown: Any, label: str, **options: Any) -> Any:
+    """A scale of colours beside the axes, or beside several."""
+    first = ax[0] if isinstance(ax, list) else ax
+    tall = size_in_points(first)[1] / 72.0
+    shrink = min(0.8, max(1.6 / max(tall, 0.1), 0.1))
+    look = {"shrink": shrink, "aspect": 15, "pad": 0.02} | options
+    bar = first.get_figure().colorbar(shown, ax=ax, **look)
+    bar.set_label(style.clipped(label, 40))
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=style.SMALL, length=2)
+    return bar
+
+
+def write_in_cells(ax: Any, texts: Sequence[Sequence[str]], dark: Any) -> None:
+    """Text in each cell of a heat map, white where the cell is dark."""
+    for i, row in enumerate(texts):
+        for j, text in enumerate(row):
+            ink = "white" if dark[i][j] else "black"
+            ax.text(j, i, text, ha="center", va="center_baseline", color=ink, fontsize=style.SMALL)
+
+
+def is_dark(image: Any) -> Any:
+    """Which cells of a heat map are dark."""
+    red, green, blue = np.moveaxis(image.to_rgba(image.get_array())[..., :3], -1, 0)
+    return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+
+
+# ---------------------------------------------------------------- points
+
+
+def points(ax: Any, x: Array, y: Array, **options: Any) -> Any:
+    """A scatter whose points are small if there are many, and a picture in vector files."""
+    n = len(x)
+    look = {
+        "s": style.point_size(n),
+        "linewidths": 0,
+        "color": style.MAIN,
+        "rasterized": n > style.RASTER_FROM,
+    }
+    return ax.scatter(x, y, **look | options)
+
+
+def zero_lines(ax: Any, x: bool = True, y: bool = True) -> None:
+    """Thin lines where a value is zero."""
+    look = {"color": style.GUIDE, "linewidth": 0.5, "zorder": 0}
+    if x:
+        ax.axvline(0.0, **look)
+    if y:
+        ax.axhline(0.0, **look)
+
+
+def size_in_points(ax: Any) -> tuple[float, float]:
+    """Width and height of axes, before the layout is final."""
+    box, dpi = ax.get_window_extent(), ax.get_figure().dpi
+    return 72.0 * box.width / dpi, 72.0 * box.height / dpi
+
+
+def name_points(ax: Any, x: Array, y: Array, names: Sequence[object], order: IntArray) -> None:
+    """Names beside some points, those first in the order first; one that would lie over another,
+    or beyond the axes, is left out."""
+    if not len(x):
+        return
+    size = np.array(size_in_points(ax))
+    low = np.array([ax.get_xlim()[0], ax.get_ylim()[0]])
+    high = np.array([ax.get_xlim()[1], ax.get_ylim()[1]])
+    at = (np.column_stack([x, y]) - low) / (high - low) * size
+    taken: list[tuple[float, float, float, float]] = []
+    for place in order:
+        text = style.clipped(names[place], 18)
+        found = _free_box(at[place], text, size, taken)
+        if found is not None:
+            box, align, shift = found
+            taken.append(box)
+            ax.annotate(
+                text, (x[place], y[place]), (shift, 0), textcoords="offset points",
+                ha=align, va="center", fontsize=style.SMALL,
+            )  # fmt: skip
+
+
+def _free_box(
+    at: Array, text: str, size: Array, taken: Sequence[tuple[float, float, float, float]]
+) -> tuple[tuple[float, float, float, float], str, float] | None:
+    """Where a name has room: to the right of its point, or to the left; and how it is aligned."""
+    width, half = _LETTER * style.SMALL * len(text), 0.5 * _LINE * style.SMALL
+    for align, shift, left in (("left", 3.0, at[0] + 3.0), ("right", -3.0, at[0] - 3.0 - width)):
+        box = (left, left + width, at[1] - half, at[1] + half)
+        inside = box[0] >= 0 and box[1] <= size[0]
+        if inside and not any(_overlap(box, other) for other in taken):
+            return box, align, shift
+    return None
+
+
+def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+
+
+def spread_out(places: Array, gap: float, low: float, high: float) -> Array:
+    """Ascending places moved apart as little as their order allows, within limits.
+
+    >>> spread_out(np.array([0.5, 0.5]), 0.2, 0.0, 1.0).round(1).tolist()
+    [0.4, 0.6]
+    """
+    n = len(places)
+    offset = gap * np.arange(n)
+    # Without the gaps the places may meet but not change their order: an isotonic regression.
+    from sklearn.isotonic import isotonic_regression
+
+    level = isotonic_regression(np.asarray(places, dtype=float) - offset)
+    top = max(low, high - gap * (n - 1))
+    return np.asarray(np.clip(level, low, top) + offset)
+
+
+# ---------------------------------------------------------------- legends
+
+
+def legend(ax: Any, title: str | None = None, **options: Any) -> Any:
+    """A legend beside the axes, where it covers nothing."""
+    look = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"} | options
+    return ax.legend(title=title and style.clipped(title, 18), **look)
