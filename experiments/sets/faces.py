@@ -16,8 +16,8 @@ from experiments.experiment import Benchmark, Experiment, Mark, Picture, Shown, 
 from experiments.models.classes import SEEN, Way, fit_predict
 from experiments.protocol import Split, fold_settings, remarks, splits, table
 from experiments.tasks import Array, Options, Result, Results, Task
+from kofa.inspection.features import relevances
 from kofa.kernels import RBF
-from kofa.results.inspection import relevances
 from kofa.views import Real
 
 ROW = "KSSHIBA, feature relevance"

@@ -17,9 +17,10 @@ from kofa.data.tables import Samples
 from kofa.engines.memory import InMemory
 from kofa.errors import DeclarationError, warn
 from kofa.inference.calibration import Calibration, calibrate
+from kofa.inference.explained import Explained
 from kofa.inference.fit import best_of
 from kofa.inference.observations import Rows
-from kofa.inference.predictive import predictive
+from kofa.inference.predictive import Basis, predictive
 from kofa.inference.read_out import read_out
 from kofa.inference.regression import ReadOut
 from kofa.inference.role import Role
@@ -89,8 +90,9 @@ def fit(
     run, completed = found.run, _completed(fit_data, found, rng)
     basis = predictive(run.state, found.roles, found.engine.likelihoods)
     basis = basis.first(parameters.n_factors)
+    projected = found.engine.project(run.state)[0]
     Z = np.zeros((fit_data.samples.n, basis.n_factors))
-    Z[seen] = basis.of_samples(found.engine.project(run.state)[0])
+    Z[seen] = basis.of_samples(projected)
     fitted = Fitted(
         completed,
         run.state,
@@ -99,6 +101,7 @@ def fit(
         run.converged,
         *run.path,
         _fit_samples(fit_data, Z),
+        explained=_explained(found, basis, projected),
     )
     return FactorFit(fitted, fit_data.samples, Z, run)
 
@@ -251,6 +254,15 @@ def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
             calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
         readouts[name] = ReadOut(q, *calibrated)
     return readouts
+
+
+def _explained(found: Inferred, basis: Basis, projected: Array) -> dict[str, Explained]:
+    """What the factors explain of each view; with outputs, factors known from the inputs."""
+    with_outputs = len(found.inputs) < len(found.roles)
+    Z = basis.of_samples(found.run.Z if with_outputs else projected)
+    state = found.run.state
+    weights = {name: basis.of_weights(state[name].weights) for name in found.views}
+    return {name: found.engine.explained(name, w, Z) for name, w in weights.items()}
 
 
 def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:

@@ -16,10 +16,10 @@ from kofa.data.returning import scored
 from kofa.errors import DataError
 from kofa.fitting import FactorFit, fit
 from kofa.inference.run import Callback
+from kofa.inspection.methods import Inspection
 from kofa.preparation.fitted import Fitted
 from kofa.preparation.parameters import Parameters
 from kofa.results import answers
-from kofa.results.inspection import Inspection
 from kofa.storage import model_file
 
 Data = Any  # a dict of name → table, or a MuData or AnnData

@@ -10,6 +10,7 @@ from operator import add
 import numpy as np
 import scipy.linalg
 
+from kofa.inference.explained import Explained, explained, mean_only
 from kofa.inference.held_out import sample_rows
 from kofa.inference.local_step import augment, known, local_step, local_system
 from kofa.inference.observations import Observations, Rows
@@ -97,6 +98,12 @@ class InMemory:
         return sum(
             expected_drop(block.views[name], w.predict(Z[where]), steps) for where, block in blocks
         )
+
+    def explained(self, name: str, w: Weights, Z: Array) -> Explained:
+        """What factors Z (N, L) explain of a view, by weights along them."""
+        mean = mean_only(self.rows.views[name], w, *self.totals(name))
+        blocks = self._blocks(Z.shape[1])
+        return reduce(add, (explained(b.views[name], w, Z[where], mean) for where, b in blocks))
 
     def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
         """The blocks, made once: sums over their data are remembered with them."""

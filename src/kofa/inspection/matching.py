@@ -25,7 +25,9 @@ def reading(name: str) -> Iterator[None]:
 
 
 def read_numbers(name: str, data: Any) -> Table:
-    """A table of numbers: an array, a DataFrame or a Series."""
+    """A table of numbers: an array, a DataFrame or a Series, or what was made of one before."""
+    if isinstance(data, Table):
+        return data
     with reading(name):
         return read_table(name, data)
 

@@ -12,6 +12,7 @@ from kofa.data.samples import align
 from kofa.data.tables import Table, import_pandas
 from kofa.errors import DataError
 from kofa.inspection.matching import frame
+from kofa.linalg import IntArray
 
 
 class Overview(NamedTuple):
@@ -62,29 +63,31 @@ def data_overview(data: Any) -> Overview:
     counts = {
         name: (~np.isnan(samples.spread(table))).sum(axis=1) for name, table in tables.items()
     }
-    by_sample = import_pandas().DataFrame(counts, index=samples.names)
+    widths = {name: table.values.shape[1] for name, table in tables.items()}
+    return overview(counts, widths, samples.names)
+
+
+def overview(counts: Mapping[str, IntArray], widths: Mapping[str, int], names: Any) -> Overview:
+    """The tables of how many of its features each sample has of each view."""
+    missing = [_missing(measured, widths[name]) for name, measured in counts.items()]
     return Overview(
         frame(
             {
-                "view": list(tables),
+                "view": list(counts),
                 "n_samples": np.array([(n > 0).sum() for n in counts.values()]),
-                "n_features": np.array([table.values.shape[1] for table in tables.values()]),
-                "missing": np.array(
-                    [_missing(table, counts[name]) for name, table in tables.items()]
-                ),
+                "n_features": np.array([widths[name] for name in counts]),
+                "missing": np.array(missing),
             }
         ),
-        by_sample.rename_axis(index="sample", columns="view"),
+        import_pandas()
+        .DataFrame(dict(counts), index=names)
+        .rename_axis(index="sample", columns="view"),
     )
 
 
-def _missing(table: Table, measured: Any) -> float:
+def _missing(measured: IntArray, width: int) -> float:
     """The share of missing values in samples of which something is measured."""
-    return (
-        float(1.0 - measured[measured > 0].mean() / table.values.shape[1])
-        if measured.any()
-        else 1.0
-    )
+    return float(1.0 - measured[measured > 0].mean() / width) if measured.any() else 1.0
 
 
 def _read(data: Any) -> dict[str, Table]:

@@ -70,6 +70,14 @@ class Likelihood:
         excess = value + 0.5 * slope**2 / kappa + 0.5 * (LOG_2PI - np.log(kappa))
         return eta + slope / kappa, excess
 
+    def saturated(self, targets: Array) -> Array:  # noqa: ARG002
+        """The largest g(t, η) of any η, from which deviances count: (n, D) or one number."""
+        return np.zeros(())
+
+    def at_mean(self, mean: Array) -> Array:
+        """η where the value to expect is this one, by column (D,)."""
+        raise NotImplementedError
+
     # ---- predictive, for η ~ N(mean, variance); variance includes any learnt noise
 
     def predict(self, mean: Array, variance: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from kofa.data.tables import Table
 from kofa.likelihoods.base import Likelihood, refuse
@@ -40,6 +40,9 @@ class Bernoulli(Likelihood):
         # erfcx(−x/√2) = 2 Φ(x) exp(x²/2) gives both log Φ and φ/Φ
         scaled = erfcx(-x / np.sqrt(2.0))
         return np.log(0.5 * scaled) - 0.5 * x * x, sign * np.sqrt(2.0 / np.pi) / scaled
+
+    def at_mean(self, mean: Array) -> Array:
+        return np.asarray(ndtri(mean))
 
     def predict(self, mean: Array, variance: Array) -> Array:  # noqa: ARG002
         return (mean > 0).astype(float)

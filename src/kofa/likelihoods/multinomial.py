@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 from kofa.data.tables import Table
@@ -61,6 +62,18 @@ class Multinomial(Likelihood):
         slope[rows, label] = pressure.sum(axis=1)
         value[rows, label] = log_p
         return value, slope
+
+    def at_mean(self, mean: Array) -> Array:
+        """Where these are the probabilities: the highest mean of g."""
+        classes = np.eye(self.n_classes)
+
+        def loss(eta: Array) -> tuple[float, Array]:
+            value, slope = self.tangent(classes, eta + np.zeros_like(classes))
+            return -float(mean @ value.sum(axis=1)), -mean @ slope
+
+        start = np.log(np.maximum(mean, 1e-9)) - np.log(1.0 / self.n_classes)
+        found: Array = minimize(loss, 0.5 * start, jac=True, method="BFGS").x
+        return np.asarray(found - found.mean())
 
     def predict(self, mean: Array, variance: Array) -> Array:
         return np.asarray(

@@ -83,6 +83,13 @@ class Poisson(Likelihood):
         point[large] = np.maximum(eta[large], _inverse_softplus(f))
         return point
 
+    def saturated(self, targets: Array) -> Array:
+        return np.asarray(xlogy(targets, targets) - targets - _log_factorial(targets))
+
+    def at_mean(self, mean: Array) -> Array:
+        with np.errstate(divide="ignore"):  # where all counts are zero
+            return _inverse_softplus(mean / self.rate)
+
     def expected(self, eta: Array) -> tuple[Array, Array]:
         f, steepness = _softplus(eta)
         return self.rate * f, self.rate * steepness

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa import inspection
+from kofa import inspection, omics
 from kofa.checks import flag
 from kofa.linalg import Array
 from kofa.plot import style
@@ -59,9 +59,10 @@ def data_overview(model: Any, data: Any = None, ax: Any = None) -> Any:
 
 
 def _overview(source: Any, data: Any) -> Any:
-    if not is_model(source):
-        return inspection.data_overview(source)
-    return source.data_overview() if data is None else source.data_overview(data)
+    if is_model(source) and data is None:
+        return source.data_overview()
+    data = source if data is None else data
+    return inspection.data_overview(omics.from_mudata(data) if omics.is_omics(data) else data)
 
 
 def _by_pattern(share: Array) -> Any:

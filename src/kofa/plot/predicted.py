@@ -13,7 +13,8 @@ from kofa.errors import DataError
 from kofa.linalg import Array
 from kofa.plot import style
 from kofa.plot.parts import heat_axes, heatmap, is_dark, legend, points, write_in_cells
-from kofa.plot.source import checked, in_order
+from kofa.plot.source import checked, in_order, is_model
+from kofa.plot.truth import predicted
 
 _MOST_INTERVALS = 300  # that can be told apart
 
@@ -45,20 +46,32 @@ def _of_model(table: Any, model: Any) -> Any:
 
 @style.drawing
 def predictions(
-    predictions: Any, view: Any = None, column: Any = None, model: Any = None, ax: Any = None
+    model: Any,
+    data: Any = None,
+    view: Any = None,
+    column: Any = None,
+    *,
+    of: Any = None,
+    ax: Any = None,
 ) -> Any:
-    """Predictions of held-out samples against the truth.
+    """Predictions against the truth.
 
     Of numbers: means with intervals of 90 %, and the diagonal on which perfect ones lie. Of zeros
     and ones, and of classes: the probability of what is true, by class.
 
     Parameters
     ----------
-    predictions : DataFrame
-        From `kofa.cross_validate` or `kofa.compare` with ``return_predictions=True``.
-    view, column, model : names
-        Needed where there are several; for a categorical view all classes are shown together. Of a
-        view with several columns, None shows means of all, without intervals.
+    model : FactorModel, or a table of predictions
+        A table is that from `kofa.cross_validate` or `kofa.compare` with
+        ``return_predictions=True``.
+    data : dict of name → table, or None
+        For a model: the truth in one view, which is predicted from the others.
+    view : name
+        Needed where there are several, or a model has several outputs.
+    column : name
+        Of a view with several columns, None shows means of all, without intervals.
+    of : name
+        The model, in a table of several.
     ax : Axes or None
 
     Returns
@@ -74,20 +87,21 @@ def predictions(
     >>> data = {"x": x, "y": x[:, 0] + rng.normal(size=60)}
     >>> scores, held_out = kofa.cross_validate(model, data, return_predictions=True)
     >>> ax = kofa.plot.predictions(held_out)
-    >>> ax.collections[-1].get_offsets().shape
-    (60, 2)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('y, true', 'y, predicted')
     """
-    table = checked(predictions, PREDICTION_FIELDS, "kofa.cross_validate")
-    if "model" in table:
-        table = _chosen(table, "model", model)
-    table = _chosen(table, "view", view)
+    if is_model(model):
+        table = predicted(model, data, view)
+    else:
+        table = checked(model, PREDICTION_FIELDS, "kofa.cross_validate")
+        table = _chosen(table, "model", of) if "model" in table else table
+        table = _chosen(table, "view", view)
     if column is not None:
         table = _chosen(table, "column", column)
     if not len(table):
-        raise DataError("Expected predictions but there are none: no test sample has a value.")
-    if table["kind"].iloc[0] == "number":
-        return _draw_numbers(table, ax)
-    return _draw_probabilities(table, ax)
+        raise DataError("Expected predictions but there are none: no sample has a value.")
+    numbers = table["kind"].iloc[0] == "number"
+    return _draw_numbers(table, ax) if numbers else _draw_probabilities(table, ax)
 
 
 def _draw_numbers(table: Any, ax: Any) -> Any:
@@ -109,6 +123,12 @@ def _draw_numbers(table: Any, ax: Any) -> Any:
     ax.set_ylabel(f"{style.clipped(name)}, predicted")
     ax.locator_params(nbins=6)
     return ax
+
+
+def _value_name(table: Any, several: bool) -> Any:
+    """The column, unless it is only a number."""
+    view, column = table["view"].iloc[0], table["column"].iloc[0]
+    return column if isinstance(column, str) and not several else view
 
 
 def _draw_probabilities(table: Any, ax: Any) -> Any:
@@ -210,6 +230,12 @@ def calibration(predictions: Any, view: Any = None, *, bins: int = 10, ax: Any =
     if len(curves) > 1:
         legend(ax)
     return ax
+
+
+def _nominal(kinds: set[str]) -> str:
+    if kinds == {"number"}:
+        return "level of the interval"
+    return "nominal share" if "number" in kinds else "predicted probability"
 
 
 def _curve_name(curves: Any, view: Any, model: Any) -> str:

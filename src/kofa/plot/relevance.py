@@ -246,7 +246,7 @@ def kernel(model: Any, data: Any, view: Any, by: Any = 0) -> Any:
         columns = np.argsort(_nearest_rank(similarity, rows), kind="stable")
         similarity, back = (one[rows][:, columns] for one in (similarity, back))
     figure = style.figure(2.2, style.PAGE)
-    draw_kernel(figure, figure.subplots(1, 3, sharex=True, sharey=True), similarity, back)
+    draw_kernel(figure.subplots(1, 3, sharex=True, sharey=True), similarity, back)
     return figure
 
 
@@ -273,7 +273,7 @@ def _nearest_rank(similarity: Array, rows: Any) -> Array:
     return np.asarray(np.arange(len(rows)) @ like / total)
 
 
-def draw_kernel(figure: Any, panels: Any, similarity: Array, back: Array) -> None:
+def draw_kernel(panels: Any, similarity: Array, back: Array) -> None:
     """Three images in three axes, with a scale of colours that they share."""
     limit = float(np.nanquantile(np.abs(similarity), 0.99)) or 1.0
     titles = ("kernel", "reconstruction", "error")

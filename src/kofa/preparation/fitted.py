@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kofa.checks import is_among, nearest, shown
+from kofa.checks import hint, is_among, is_whole, listed, nearest, shown
 from kofa.errors import DataError
+from kofa.inference.explained import Explained
 from kofa.inference.posterior import State, Weights
 from kofa.inference.predictive import Basis
 from kofa.inference.regression import ReadOut
@@ -39,6 +40,8 @@ class Fitted:
     terms: Mapping[str, Array]  # the same, by named term
     samples: FitSamples | None = None
     names: tuple[str, ...] | None = None  # that a user gave the factors
+    # What those factors explain of the samples of the fit; none in models of kofa 0.1.
+    explained: Mapping[str, Explained] = field(default_factory=dict)
 
     @property
     def n_factors(self) -> int:
@@ -67,6 +70,17 @@ class Fitted:
             twice = next(name for name in new if new.count(name) > 1)
             raise DataError(f"expected every factor to have a name of its own; {twice!r} is twice")
         return replace(self, names=new)
+
+    def place_of(self, factor: Any) -> int:
+        """Where a factor stands that a user names, or gives by its position from zero."""
+        names = self.factor_names
+        if is_whole(factor, 0) and factor < len(names):
+            return int(factor)
+        if is_among(factor, names):
+            return names.index(factor)
+        cure = hint(factor, names, "there are") if isinstance(factor, str) else ""
+        what = f"expected the name of a factor, or its position from 0 to {len(names) - 1},"
+        raise DataError(what, got=factor, cure=cure or f"there are {listed(names)}")
 
     def weights(self, view: str) -> Weights:
         """q(w) of a view along the factors that users see."""

@@ -136,11 +136,12 @@ class Prediction:
         none = np.zeros(self.samples.n, dtype=bool)
         if name not in self.readouts:
             return none
-        others = [self._seen(n) for n in self.readouts[name].others if n in self.tables]
-        own = self._seen(name) if name in self.tables else none
+        others = [self.seen(n) for n in self.readouts[name].others if n in self.tables]
+        own = self.seen(name) if name in self.tables else none
         return np.asarray(np.any(others, axis=0) & ~own) if others else none
 
-    def _seen(self, name: str) -> BoolArray:
+    def seen(self, name: str) -> BoolArray:
+        """Which samples have something of a view."""
         values = self.samples.spread(self.tables[name])
         return np.asarray(~np.isnan(values).all(axis=1))
 

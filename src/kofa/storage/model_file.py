@@ -25,7 +25,13 @@ from kofa.storage.fields import read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import NamedArrays
 from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS, SavedReadOut
-from kofa.storage.validation import by_name, check_model, check_readout, check_seen
+from kofa.storage.validation import (
+    by_name,
+    check_explained,
+    check_model,
+    check_readout,
+    check_seen,
+)
 
 # The parts of a model are checked when it is read. What is wrong with a checkpoint would not show
 # before the fit goes on, so that its file has a checksum and is read only as it was written.
@@ -102,6 +108,7 @@ def write_model(
         "basis": fitted.basis,
         "factor_names": fitted.names,
         "samples": fitted.samples if samples else None,
+        "explained": dict(fitted.explained),
         "readouts": {name: _saved_read_out(found) for name, found in fitted.readouts.items()},
         "converged": bool(fitted.converged),
         "path": _bounds_as_table(fitted.bounds, fitted.terms),
@@ -135,8 +142,10 @@ def _model_of(held: Any) -> tuple[Parameters, Fitted]:
     samples, names, n_factors = held["samples"], held["factor_names"], n_factors_of(posterior)
     basis = held["basis"] or as_found(n_factors)
     check_seen(basis, names, samples, views, n_factors)
+    check_explained(held["explained"], posterior, basis)
     bounds = _bounds(held["path"])
-    fitted = Fitted(views, posterior, found, basis, held["converged"], *bounds, samples, names)
+    kept = (*bounds, samples, names, held["explained"])
+    fitted = Fitted(views, posterior, found, basis, held["converged"], *kept)
     parameters = Parameters(**held["parameters"])
     parameters.check(views)
     return parameters, fitted

@@ -18,6 +18,7 @@ import numpy as np
 
 from kofa import kernels, likelihoods, views
 from kofa.data.scaling import Scaling, Unit
+from kofa.inference.explained import Explained
 from kofa.inference.posterior import Gamma, Known, ViewPosterior, Weights
 from kofa.inference.predictive import Basis
 from kofa.inference.role import Role
@@ -166,6 +167,11 @@ SCHEMA: dict[type[Any], Fields] = {
     FitSamples: {
         "names": maybe(f.labels("N")), "factors": reals("NF"), "measured": reals("NM", least=0.0),
     },
+    Explained: {
+        "mean": reals("D"), "n": reals("D", least=0.0),
+        "total": reals("D", least=0.0), "left": reals("D", least=0.0),
+        "factors": reals("F"), "shared": number,
+    },
     Role: {
         "name": f.text, "kernelized": truth, "output": truth, "sparse": truth,
         "noise_per_column": truth, "exact": since_0_2(truth, False), "weight": number,
@@ -224,6 +230,7 @@ MODEL: Fields = {
     "basis": since_0_2(maybe(f.of_type(Basis)), None),
     "factor_names": since_0_2(maybe(f.tuple_of(f.text)), None),
     "samples": since_0_2(maybe(f.of_type(FitSamples)), None),
+    "explained": since_0_2(f.dict_of(f.of_type(Explained)), {}),
     "converged": truth,
     "path": f.of_type(dict),
 }

@@ -14,6 +14,7 @@ import numpy as np
 
 from kofa import kernels
 from kofa.errors import DeclarationError
+from kofa.inference.explained import Explained
 from kofa.inference.posterior import State, ViewPosterior, Weights, n_factors_of
 from kofa.inference.predictive import Basis
 from kofa.kernels.declared import as_kernel, check_features
@@ -77,6 +78,14 @@ def check_seen(
     require(np.allclose(rows, np.eye(len(rows)), atol=1e-6), "its basis is no rotation")
     if samples is not None:
         check_fields(samples, {**sizes, "N": len(samples.factors)})
+
+
+def check_explained(explained: Mapping[str, Explained], state: State, basis: Basis) -> None:
+    """Raise unless what was explained is that of the model's views and factors."""
+    require(not explained or set(explained) == set(state), "it explains other views")
+    for name, sums in explained.items():
+        check_fields(sums, {"D": state[name].n_columns, "F": basis.n_factors})
+        require(bool(np.isfinite(sums.shared)), "what its factors share is not finite")
 
 
 def check_readout(name: str, readout: SavedReadOut, views: Mapping[str, FittedView]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import kofa
-from kofa.results.inspection import _in_output, selected
+from kofa.inspection.features import _in_output, selected
 
 SAMPLES = [f"s{i}" for i in range(80)]
 NAMES = [f"g{j}" for j in range(6)]

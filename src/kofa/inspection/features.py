@@ -7,27 +7,16 @@ from typing import Any
 
 import numpy as np
 from scipy.special import chdtri
-from sklearn.utils.validation import check_is_fitted
 
 from kofa import tuning
-from kofa.checks import is_number, is_whole, shown
-from kofa.data.returning import named
-from kofa.data.tables import import_pandas
 from kofa.errors import DataError
 from kofa.inference.posterior import ViewPosterior
+from kofa.inspection.matching import frame
 from kofa.kernels.formulas import Kernel, Weighted
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import Mixture, kernel_name
-from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import Array, BoolArray
-from kofa.preparation.fitted import Fitted
 from kofa.preparation.prepare import FittedView
-
-
-def frame(columns: Mapping[str, Any]) -> Any:
-    """A DataFrame."""
-    return import_pandas().DataFrame(dict(columns))
-
 
 # ---------------------------------------------------------------- samples
 
@@ -60,7 +49,15 @@ def weighted(kernel: Kernel) -> Weighted | None:
 
 
 def feature_names(view: FittedView) -> list[Hashable]:
+    """The columns of the data."""
     return list(range(view.n_inputs) if view.inputs is None else view.inputs)
+
+
+def column_names(view: FittedView) -> list[Hashable]:
+    """What a view explains: columns of the data, classes, or similarities with landmarks."""
+    if isinstance(view.encoder, KernelMap):
+        return view.landmarks.tolist() if view.outputs is None else list(view.outputs)
+    return feature_names(view) if view.classes is None else view.classes.tolist()
 
 
 def relevances(name: str, view: FittedView, posterior: ViewPosterior) -> Array:
@@ -182,104 +179,3 @@ def _in_output(inputs: Mapping[str, FittedView], posterior: ViewPosterior) -> di
     signal = (posterior.weights.mean**2).sum(axis=0)
     # Shares first: all there is may be next to nothing.
     return {name: np.asarray((view.energy / total) @ signal) for name, view in inputs.items()}
-
-
-# ---------------------------------------------------------------- as methods of a model
-
-
-class Inspection:
-    """The methods of a `FactorModel` that give tables of what was found."""
-
-    _found: Fitted  # since fit
-
-    @property
-    def _fitted(self) -> Fitted:
-        check_is_fitted(self)
-        return self._found
-
-    def weights(self, view: str) -> Any:
-        """⟨W⟩ of a view (D, K): what one unit of each factor adds.
-
-        In the user's units for real views, to the logarithm for positive ones, to the η of the
-        likelihood for the others.
-        """
-        one, mean = self._fitted.view(view), self._fitted.weights(view).mean
-        if isinstance(one.layer, Gaussian):
-            mean = one.layer.scaling.decode_std(one.layer.of_all_columns(mean.T)).T
-        rows = None if one.inputs is None else one.outputs
-        return named(mean, rows, self._fitted.factor_names)
-
-    def relevance_vectors(self, view: str) -> Any:
-        """The samples that a sparse kernelized view compares others with, as a DataFrame.
-
-        Columns: ``sample``; ``relevance``, what the log-evidence of the outputs loses without it,
-        or would gain with it if it was not kept (without outputs, the variance of the kernel that
-        it adds); ``order`` in which it was chosen, −1 if it was not; ``kept``.
-
-        Examples
-        --------
-        >>> import numpy as np, kofa
-        >>> x = np.linspace(-3, 3, 60)[:, None]
-        >>> views = {"x": kofa.Real(kernel="rbf", sparse=True), "y": kofa.Real()}
-        >>> model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "y": np.sin(x)})
-        >>> vectors = model.relevance_vectors("x")
-        >>> bool(vectors.kept.sum() <= 10)
-        True
-        """
-        return relevance_vectors(view, self._fitted.view(view))
-
-    def feature_relevance(self, view: str) -> Any:
-        """How much each feature of a view matters, as a DataFrame, the most relevant first.
-
-        For a kernel with ``relevance="learn"``: λ, relative to a mean of one where the width was
-        free. For a sparse view without a kernel: the signal of each column in units of its noise.
-        """
-        return feature_relevance(view, self._fitted.view(view), self._fitted.posterior[view])
-
-    def selected_features(
-        self, view: str, top: int | None = None, threshold: float | None = None
-    ) -> list[Any]:
-        """Names (or positions) of the features of a view that matter, in the order of the columns.
-
-        The `top` most relevant, or those with a relevance of at least `threshold`; by default all
-        that were not switched off: λ above a hundredth of the largest, or columns with more
-        signal than chance gives the largest of as many without.
-
-        Examples
-        --------
-        >>> import numpy as np, kofa
-        >>> rng = np.random.default_rng(0)
-        >>> x = rng.normal(size=(200, 10))
-        >>> y = np.sin(2 * x[:, [3]]) + x[:, [7]] ** 2
-        >>> views = {"x": kofa.Real(kernel=kofa.RBF(relevance="learn")), "y": kofa.Real()}
-        >>> model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "y": y})
-        >>> model.selected_features("x", top=2)
-        [3, 7]
-        """
-        one = self._fitted.view(view)
-        if top is not None and not is_whole(top, 1):
-            raise DataError(
-                f"View {view!r}: expected top to be a whole number of at least 1 "
-                f"but got {shown(top)}."
-            )
-        if threshold is not None and not is_number(threshold):
-            raise DataError(
-                f"View {view!r}: expected threshold to be a number but got {shown(threshold)}."
-            )
-        posterior = self._fitted.posterior[view]
-        relevance = relevances(view, one, posterior)
-        off = off_below(one, posterior, relevance)
-        chosen = selected(relevance, top, off if threshold is None else threshold)
-        return [f for f, on in zip(feature_names(one), chosen, strict=True) if on]
-
-    def kernel_weights(self, output: str | None = None) -> Any:
-        """The share of each kernel, as a DataFrame with columns ``view``, ``kernel``, ``weight``.
-
-        Without `output`, the share in the posterior precision of the factors; with the name of an
-        output view, the share in the variance of its predictions. Views without a kernel count as
-        one. Shares add up to one.
-        """
-        fitted = self._fitted
-        if output is not None and not fitted.view(output).role.output:
-            raise DataError(f"View {output!r} is not an output of this model.")
-        return kernel_weights(fitted.views, fitted.posterior, output)

@@ -1,0 +1,164 @@
+"""Samples and single values that are unlike the others, given the factors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from kofa import tuning
+from kofa.checks import check_number, check_word
+from kofa.inference.explained import losses
+from kofa.inference.local_step import Latent
+from kofa.inference.predictor import blur_in, linear_predictor
+from kofa.inspection.false_discovery import benjamini_hochberg
+from kofa.inspection.features import column_names
+from kofa.inspection.matching import frame
+from kofa.inspection.variance import applied, known_from, sample_names
+from kofa.kernels.kernel_map import KernelMap
+from kofa.linalg import Array, BoolArray
+from kofa.preparation.fitted import Fitted
+
+BY = ("sample", "entry")
+_OF_ENTRIES = ("sample", "view", "feature", "value", "expected", "z")
+_LEAST_LEFT = 0.01  # of the noise: what factors leave of it where they follow a column
+
+
+def outliers(
+    fitted: Fitted, data: Any, by: str = "sample", threshold: float = tuning.OUTLYING_ENTRY
+) -> Any:
+    """What `FactorModel.outliers` returns."""
+    check_word("by", by, BY)
+    check_number("threshold", threshold, least=0.0)
+    found = applied(fitted, data)
+    names, seen = sample_names(found), {name: found.seen(name) for name in found.tables}
+    parts: dict[str, list[_Residuals]] = {name: [] for name in fitted.views if name in seen}
+    for q, values in found.project(told=known_from(fitted)):
+        for name, y in values.items():
+            parts[name].append(_residuals(fitted, name, y, q))
+    whole = {name: _joined(blocks) for name, blocks in parts.items()}
+    if by == "entry":
+        return _entries(fitted, whole, names, float(threshold))
+    return _samples(whole, names, seen)
+
+
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """What the factors leave of a view."""
+
+    value: Array  # (n, D) in the user's units
+    expected: Array
+    z: Array  # (n, D): their difference in units of its standard deviation; NaN where missing
+    size: Array  # (n,): Σ squared residuals in units of the noise, or of deviances
+    freedom: Array  # (n,): what this is on average
+
+
+def _joined(parts: Sequence[_Residuals]) -> _Residuals:
+    fields = ("value", "expected", "z", "size", "freedom")
+    return _Residuals(*(np.concatenate([getattr(one, name) for one in parts]) for name in fields))
+
+
+def _residuals(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
+    gaussian = fitted.views[name].layer.curvature is None
+    return (_gaussian if gaussian else _other)(fitted, name, values, q)
+
+
+# ---------------------------------------------------------------- one view
+
+
+def _gaussian(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
+    """y − ⟨w⟩·z − b, whose variance is 1/τ − wᵀΣw where z has seen y, else that of predictions."""
+    one, posterior = fitted.views[name], fitted.posterior[name]
+    targets, noise = one.encoder.encode(values), 1.0 / posterior.precision
+    if posterior.blurred is None:
+        mean = posterior.weights.predict(q.mean)
+        of_z = np.stack([blur_in(posterior.weights, one) for one in q.covariance])
+        variance = np.maximum(noise - of_z[q.patterns.label], _LEAST_LEFT * noise)
+    else:
+        mean, variance = linear_predictor(q, posterior.weights, blurred=posterior.blurred)
+        variance = variance + noise
+        noise = variance
+    error = targets - mean
+    size = np.nansum(error**2 / noise, axis=1)
+    freedom = np.where(np.isnan(error), 0.0, variance / noise).sum(axis=1)
+    shown = targets * one.encoder.scale if isinstance(one.encoder, KernelMap) else values
+    z = one.layer.of_all_columns(error / np.sqrt(variance))
+    return _Residuals(shown, one.layer.predict(mean, variance), z, size, freedom)
+
+
+def _other(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
+    """Values less their expectation, in units of their standard deviation; deviances."""
+    one, posterior = fitted.views[name], fitted.posterior[name]
+    layer, view = one.layer, one.observe(values)
+    mean, variance = linear_predictor(
+        q, posterior.weights, layer.competing, blurred=posterior.blurred
+    )
+    targets = layer.encode(values)
+    if layer.has("probability"):
+        expected = layer.probability(mean, variance)
+        std = np.sqrt(expected * (1.0 - expected))
+    else:
+        expected = layer.predict(mean, variance)
+        std = layer.std(mean, variance) if layer.has("std") else np.full_like(mean, np.nan)
+    z = (targets - expected) / np.maximum(std, 1e-12)
+    if layer.competing:  # the label says all
+        z = np.where(targets == 1, z, np.nan)
+    deviance = losses(view, mean, np.ones(mean.shape[1], dtype=bool)).sum(axis=1)
+    freedom = (~np.isnan(z)).sum(axis=1).astype(float)
+    return _Residuals(targets, expected, z, deviance, freedom)
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _samples(
+    whole: Mapping[str, _Residuals], names: list[Any], seen: Mapping[str, BoolArray]
+) -> Any:
+    rows = {name: np.flatnonzero(seen[name]).tolist() for name in whole}
+    tests = {name: _test(one, rows[name]) for name, one in whole.items()}
+    p = np.concatenate([p for _, p in tests.values()])
+    return frame(
+        {
+            "sample": [names[n] for some in rows.values() for n in some],
+            "view": [name for name, some in rows.items() for _ in some],
+            "statistic": np.concatenate([statistic for statistic, _ in tests.values()]),
+            "p": p,
+            "q": benjamini_hochberg(p),
+        }
+    )
+
+
+def _test(one: _Residuals, rows: list[int]) -> tuple[Array, Array]:
+    """Mean size of residuals, and how likely it is to be larger.
+
+    The cube root of a χ² variable is all but normal (Wilson & Hilferty). Where samples are many,
+    their median and median deviation stand for its mean and, if it is larger, its spread: noise is
+    never quite what the model says.
+    """
+    freedom = np.maximum(one.freedom[rows], 1e-12)
+    ratio = one.size[rows] / freedom
+    spread = 2.0 / (9.0 * freedom)
+    z = (np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread)
+    if len(z) >= tuning.OUTLIER_SAMPLES:
+        z = z - np.median(z)
+        z = z / max(1.0, 1.4826 * float(np.median(np.abs(z))))
+    return ratio, np.asarray(ndtr(-z))
+
+
+def _entries(
+    fitted: Fitted, whole: Mapping[str, _Residuals], names: Sequence[Any], threshold: float
+) -> Any:
+    """Of views that are explained directly, the furthest first."""
+    found: list[tuple[Any, ...]] = []
+    for name, one in whole.items():
+        if fitted.views[name].likelihood is not None:
+            columns = column_names(fitted.views[name])
+            for n, d in np.argwhere(np.abs(np.nan_to_num(one.z)) >= threshold).tolist():
+                entry = one.value[n, d], one.expected[n, d], one.z[n, d]
+                found.append((names[n], name, columns[d], *entry))
+    found.sort(key=lambda row: -abs(row[-1]))
+    table = {head: [row[j] for row in found] for j, head in enumerate(_OF_ENTRIES)}
+    return frame(table | {head: np.array(table[head], float) for head in _OF_ENTRIES[3:]})
