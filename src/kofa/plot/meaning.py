@@ -11,7 +11,7 @@ from kofa.checks import check_word
 from kofa.errors import DataError
 from kofa.linalg import Array
 from kofa.plot import style
-from kofa.plot.parts import heat_axes, heatmap, is_dark, write_in_cells, zero_lines
+from kofa.plot.parts import heat_axes, heatmap, is_dark, legend, write_in_cells
 from kofa.plot.source import (
     check_n,
     checked,
@@ -80,7 +80,7 @@ def associations(
     wide, q = grid(table, "factor", "covariate", "shown"), grid(table, "factor", "covariate", "q")
     names = factor_list(wide.index, factors)
     wide, q = wide.loc[names], q.loc[names]
-    ax = heat_axes(ax, wide.index, wide.columns, wide=0.3)
+    ax = heat_axes(ax, wide.index, wide.columns, wide=0.3, least=0.2)
     image = heatmap(
         ax, wide.to_numpy(float), wide.index, wide.columns, signed=show == "effect",
         label="correlation" if show == "effect" else "−log10 q",
@@ -198,7 +198,7 @@ def _draw_dots(rows: Any, factor: Any, ax: Any) -> Any:
     name_axis(ax.yaxis, rows["set"].tolist(), 30)
     ax.set_xlabel("−log10 q")
     ax.set_title(style.clipped(factor, 24), loc="left")
-    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.0)
+    ax.legend(loc="lower right")  # where the least are far from the edge
     return ax
 
 
@@ -207,7 +207,7 @@ def _draw_sets(table: Any, sets: Any, factors: list[Any], ax: Any) -> Any:
     wide = grid(table.assign(signed=sign * table["log"]), "set", "factor", "signed")
     q = grid(table, "set", "factor", "q").reindex(index=sets, columns=factors)
     wide = wide.reindex(index=sets, columns=factors)
-    ax = heat_axes(ax, wide.index, wide.columns, wide=0.25)
+    ax = heat_axes(ax, wide.index, wide.columns, wide=0.25, least=0.2)
     image = heatmap(
         ax, wide.to_numpy(float), wide.index, wide.columns, label="signed −log10 q", signed=True
     )
@@ -223,7 +223,7 @@ def _draw_sets(table: Any, sets: Any, factors: list[Any], ax: Any) -> Any:
 def agreement(model: Any, other: Any = None, data: Any = None, ax: Any = None) -> Any:
     """The correlation of the factors of two fits, matched one to one: a bar for each pair.
 
-    Factors that are left over have no bar.
+    Signs of factors are arbitrary. Factors that are left over have no bar.
 
     Parameters
     ----------
@@ -242,8 +242,8 @@ def agreement(model: Any, other: Any = None, data: Any = None, ax: Any = None) -
     >>> import numpy as np, kofa
     >>> z = np.random.default_rng(0).normal(size=(50, 3))
     >>> ax = kofa.plot.agreement(z, -z[:, [2, 0]])
-    >>> [round(bar.get_width(), 1) for bar in ax.patches]
-    [-1.0, 0.0, -1.0]
+    >>> sorted(round(float(bar.get_width()), 1) for bar in ax.patches)
+    [0.0, 1.0, 1.0]
     """
     from kofa.plot.ticks import name_axis
 
@@ -254,13 +254,15 @@ def agreement(model: Any, other: Any = None, data: Any = None, ax: Any = None) -
     names = [f"{_or_dash(row.factor)} – {_or_dash(row.matched)}" for row in table.itertuples()]
     r = np.nan_to_num(table["r"].to_numpy(float))
     ax = style.axes(ax, style.height_for(len(r), 0.15, 0.6))
-    colours = [style.MAIN if one >= 0 else style.SECOND for one in r]
-    ax.barh(np.arange(len(r)), r, 0.75, color=colours)
-    zero_lines(ax, y=False)
-    ax.set_xlim(min(-0.05, 1.05 * float(r.min(initial=0.0))), 1.05 if (r >= 0).any() else 0.05)
-    ax.set_ylim(len(r) - 0.5, -0.5)
+    for sign, colour, hatch in (("same", style.MAIN, ""), ("opposite", style.SECOND, "////")):
+        rows = np.flatnonzero((r < 0) == (sign == "opposite"))
+        if len(rows):
+            look = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+            ax.barh(rows, np.abs(r[rows]), 0.75, label=f"{sign} sign", **look)
+    ax.set(xlim=(0.0, 1.0), ylim=(len(r) - 0.5, -0.5), xlabel="size of the correlation")
     name_axis(ax.yaxis, names, 2 * 12 + 3)
-    ax.set_xlabel("correlation")
+    if (r < 0).any():
+        legend(ax)
     return ax
 
 

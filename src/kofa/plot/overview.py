@@ -202,7 +202,7 @@ def _with_panel_above(ax: Any, wide: Any) -> tuple[Any, Any]:
 def _width(wide: Any) -> float:
     """In inches: more for long names and many columns."""
     names = max(min(len(str(name)), style.LONGEST) for name in wide.index)
-    return min(max(0.9 + 0.055 * names + 0.32 * wide.shape[1], 2.2), style.COLUMN)
+    return float(min(max(0.9 + 0.055 * names + 0.32 * wide.shape[1], 2.2), style.COLUMN))
 
 
 def _totals(model: Any, wide: Any) -> Array:

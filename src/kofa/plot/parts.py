@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from kofa.linalg import Array, IntArray
 from kofa.plot import style
 
 _LETTER, _LINE = 0.62, 1.3  # size of a letter with its surroundings, relative to its type
+_APART = 3.0  # points between a name and what it names
 
 
 # ---------------------------------------------------------------- heat maps
@@ -57,12 +59,18 @@ def heat_axes(
     rows: Sequence[object],
     columns: Sequence[object],
     wide: float = 0.17,
+    least: float = 0.0,
     most: float = 7.0,
 ) -> Any:
-    """Axes in which the rows and columns of a heat map, and their names, have room."""
+    """Axes in which the rows and columns of a heat map, and their names, have room.
+
+    In inches: `wide` and `least` are what a column has and what it needs, for which a figure may
+    become as wide as a page; `most` is the height of all rows.
+    """
     names = max((min(len(str(name)), style.LONGEST) for name in rows), default=0)
     left = 0.055 * names + 0.8  # and a scale of colours
-    width = min(max(left + wide * len(columns), 2.2), style.COLUMN)
+    needed = min(left + least * len(columns), style.PAGE)
+    width = max(min(left + wide * len(columns), style.COLUMN), needed, 2.2)
     rest = 0.3 + max(style.room_for_names(columns, width - left), 0.2)
     height = min(style.height_for(len(rows), 0.14, rest), most + rest)
     return style.axes(ax, max(height, rest + 0.9), width)
@@ -88,7 +96,10 @@ def colour_bar(ax: Any, shown: Any, label: str, **options: Any) -> Any:
 
 
 def write_in_cells(ax: Any, texts: Sequence[Sequence[str]], dark: Any) -> None:
-    """Text in each cell of a heat map, white where the cell is dark."""
+    """Text in each cell of a heat map, white where the cell is dark; not where it is too wide."""
+    longest = max((len(text) for row in texts for text in row), default=0)
+    if _LETTER * style.SMALL * longest > 1.5 * size_in_points(ax)[0] / max(len(texts[0]), 1):
+        return
     for i, row in enumerate(texts):
         for j, text in enumerate(row):
             ink = "white" if dark[i][j] else "black"
@@ -131,42 +142,78 @@ def size_in_points(ax: Any) -> tuple[float, float]:
     return 72.0 * box.width / dpi, 72.0 * box.height / dpi
 
 
+Box = tuple[float, float, float, float]  # left, right, bottom, top
+
+
 def name_points(ax: Any, x: Array, y: Array, names: Sequence[object], order: IntArray) -> None:
-    """Names beside some points, those first in the order first; one that would lie over another,
-    or beyond the axes, is left out."""
+    """Names beside some points, those first in the order first.
+
+    One that would lie over another, over many points or beyond the axes is left out.
+    """
     if not len(x):
         return
     size = np.array(size_in_points(ax))
     low = np.array([ax.get_xlim()[0], ax.get_ylim()[0]])
     high = np.array([ax.get_xlim()[1], ax.get_ylim()[1]])
     at = (np.column_stack([x, y]) - low) / (high - low) * size
-    taken: list[tuple[float, float, float, float]] = []
+    taken: list[Box] = []
     for place in order:
         text = style.clipped(names[place], 18)
-        found = _free_box(at[place], text, size, taken)
+        found = _free_side(at, int(place), text, size, taken)
         if found is not None:
-            box, align, shift = found
+            side, box = found
             taken.append(box)
-            ax.annotate(
-                text, (x[place], y[place]), (shift, 0), textcoords="offset points",
-                ha=align, va="center", fontsize=style.SMALL,
-            )  # fmt: skip
+            _annotate(ax, text, (x[place], y[place]), side)
 
 
-def _free_box(
-    at: Array, text: str, size: Array, taken: Sequence[tuple[float, float, float, float]]
-) -> tuple[tuple[float, float, float, float], str, float] | None:
-    """Where a name has room: to the right of its point, or to the left; and how it is aligned."""
-    width, half = _LETTER * style.SMALL * len(text), 0.5 * _LINE * style.SMALL
-    for align, shift, left in (("left", 3.0, at[0] + 3.0), ("right", -3.0, at[0] - 3.0 - width)):
-        box = (left, left + width, at[1] - half, at[1] + half)
-        inside = box[0] >= 0 and box[1] <= size[0]
-        if inside and not any(_overlap(box, other) for other in taken):
-            return box, align, shift
-    return None
+# Where a name may stand beside its point: in the direction of x and of y.
+_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
+_CROWDED = 3  # points under a name that is left out
 
 
-def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
+def _free_side(
+    at: Array, place: int, text: str, size: Array, taken: Sequence[Box]
+) -> tuple[tuple[int, int], Box] | None:
+    """The side of a point on which its name covers the fewest points, and no name."""
+    boxes = {side: _box(at[place], side, len(text)) for side in _SIDES}
+    free = {
+        side: _covered(at, box)
+        for side, box in boxes.items()
+        if _inside(box, size) and not any(_overlap(box, other) for other in taken)
+    }
+    side = min(free, key=lambda one: free[one], default=None)
+    return None if side is None or free[side] >= _CROWDED else (side, boxes[side])
+
+
+def _box(at: Array, side: tuple[int, int], letters: int) -> Box:
+    half_width, half_height = 0.5 * _LETTER * style.SMALL * letters, 0.5 * _LINE * style.SMALL
+    x = at[0] + side[0] * (half_width + _APART)
+    y = at[1] + side[1] * (half_height + _APART)
+    return x - half_width, x + half_width, y - half_height, y + half_height
+
+
+def _inside(box: Box, size: Array) -> bool:
+    return bool(box[0] >= 0 and box[1] <= size[0] and box[2] >= 0 and box[3] <= size[1])
+
+
+def _covered(at: Array, box: Box) -> int:
+    left, right, bottom, top = box
+    x, y = at.T
+    return int(((x > left) & (x < right) & (y > bottom) & (y < top)).sum())
+
+
+def _annotate(ax: Any, text: str, at: tuple[float, float], side: tuple[int, int]) -> None:
+    from matplotlib.patheffects import withStroke
+
+    ax.annotate(
+        text, at, (_APART * side[0], _APART * side[1]), textcoords="offset points",
+        ha={1: "left", -1: "right", 0: "center"}[side[0]],
+        va={1: "bottom", -1: "top", 0: "center"}[side[1]],
+        fontsize=style.SMALL, path_effects=[withStroke(linewidth=1.5, foreground="white")],
+    )  # fmt: skip
+
+
+def _overlap(a: Box, b: Box) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
@@ -177,10 +224,10 @@ def spread_out(places: Array, gap: float, low: float, high: float) -> Array:
     [0.4, 0.6]
     """
     n = len(places)
+    if not n:
+        return places
     offset = gap * np.arange(n)
     # Without the gaps the places may meet but not change their order: an isotonic regression.
-    from sklearn.isotonic import isotonic_regression
-
     level = isotonic_regression(np.asarray(places, dtype=float) - offset)
     top = max(low, high - gap * (n - 1))
     return np.asarray(np.clip(level, low, top) + offset)

@@ -12,7 +12,7 @@ from kofa.cross_validation.tables import PREDICTION_FIELDS, SCORE_FIELDS
 from kofa.errors import DataError
 from kofa.linalg import Array
 from kofa.plot import style
-from kofa.plot.parts import heat_axes, heatmap, is_dark, legend, points, write_in_cells
+from kofa.plot.parts import heat_axes, heatmap, is_dark, points, write_in_cells
 from kofa.plot.source import checked, in_order, is_model
 from kofa.plot.truth import predicted
 
@@ -114,13 +114,8 @@ def _draw_numbers(table: Any, ax: Any) -> Any:
     points(ax, truth, mean)
     ends = [min(truth.min(), mean.min()), max(truth.max(), mean.max())]
     ax.plot(ends, ends, color="black", linewidth=0.7, linestyle="--", zorder=3)
-    name = (
-        table["view"].iloc[0]
-        if several or table["column"].iloc[0] in (0, "all")
-        else table["column"].iloc[0]
-    )
-    ax.set_xlabel(f"{style.clipped(name)}, true")
-    ax.set_ylabel(f"{style.clipped(name)}, predicted")
+    name = style.clipped(_value_name(table, several))
+    ax.set(xlabel=f"{name}, true", ylabel=f"{name}, predicted")
     ax.locator_params(nbins=6)
     return ax
 
@@ -153,13 +148,15 @@ def _draw_probabilities(table: Any, ax: Any) -> Any:
 def _of_truth(table: Any) -> tuple[list[Any], list[Array]]:
     """Classes, and for each the probabilities that its samples had for it."""
     if table["kind"].iloc[0] == "class":
-        table = table[table["truth"] == 1]
-        names = in_order(table["column"])
-        rows = [table.loc[table["column"] == name, "mean"] for name in names]
-        return names, [one.to_numpy(float) for one in rows]
-    zeros, ones = (table.loc[table["truth"] == value, "mean"].to_numpy(float) for value in (0, 1))
-    both = {"0": 1.0 - zeros, "1": ones}
-    present = {name: values for name, values in both.items() if len(values)}
+        true = table[table["truth"] == 1]
+        found = {
+            name: true.loc[true["column"] == name, "mean"].to_numpy(float)
+            for name in in_order(table["column"])
+        }
+    else:
+        mean, is_one = table["mean"].to_numpy(float), (table["truth"] == 1).to_numpy()
+        found = {0: 1.0 - mean[~is_one], 1: mean[is_one]}
+    present = {name: values for name, values in found.items() if len(values)}
     return list(present), list(present.values())
 
 
@@ -217,18 +214,11 @@ def calibration(predictions: Any, view: Any = None, *, bins: int = 10, ax: Any =
             rows["nominal"], rows["observed"], color=style.colour(place),
             marker=style.marker(place), label=_curve_name(curves, one, model),
         )  # fmt: skip
-    kinds = set(table["kind"])
-    ax.set_xlabel(
-        "level of the interval"
-        if kinds == {"number"}
-        else "predicted probability"
-        if "number" not in kinds
-        else "nominal"
-    )
+    ax.set_xlabel(_nominal(set(table["kind"])))
     ax.set_ylabel("observed share")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     if len(curves) > 1:
-        legend(ax)
+        ax.legend(loc="lower right")
     return ax
 
 
@@ -293,7 +283,7 @@ def confusion(
     classes = in_order(table["truth"])
     counts = wide.reindex(index=classes, columns=classes).fillna(0).to_numpy(float)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
-    ax = heat_axes(ax, classes, classes, wide=0.3)
+    ax = heat_axes(ax, classes, classes, wide=0.3, least=0.14)
     image = heatmap(ax, 100.0 * share, classes, classes, label="% of the truth", limit=100.0)
     if len(classes) <= 12:
         texts = [[f"{n:.0f}" for n in row] for row in counts]

@@ -51,7 +51,7 @@ def feature_relevance(
     >>> import pandas as pd, kofa
     >>> table = pd.DataFrame({"feature": [1, 0], "relevance": [2.0, 0.5], "selected": True})
     >>> ax = kofa.plot.feature_relevance(table)
-    >>> [bar.get_width() for bar in ax.patches]
+    >>> [float(bar.get_width()) for bar in ax.patches]
     [2.0, 0.5]
     >>> ax = kofa.plot.feature_relevance(table, image_shape=(1, 2))
     >>> ax.images[0].get_array().tolist()
@@ -99,10 +99,9 @@ def _draw_image(table: Any, shape: tuple[int, int], columns: list[Any] | None, a
     by_feature = table.set_index("feature")["relevance"]
     by_feature = by_feature.sort_index() if columns is None else by_feature.loc[columns]
     values = by_feature.to_numpy(float).reshape(shape)
-    ax = style.axes(ax, 2.4)
-    image = ax.imshow(
-        values, cmap=style.AMOUNT, vmin=0.0, vmax=largest(values), interpolation="nearest"
-    )
+    ax = style.axes(ax, min(max(2.7 * shape[0] / shape[1] + 0.2, 0.9), 4.0))
+    look = {"cmap": style.AMOUNT, "vmin": 0.0, "vmax": largest(values)}
+    image = ax.imshow(values, interpolation="nearest", **look)
     style.bare(ax)
     colour_bar(ax, image, "relevance")
     return ax
@@ -170,7 +169,7 @@ def relevance_vectors(
 
 def _plane(found: Any, names: list[Any]) -> tuple[Array, Array]:
     values = [found[name].to_numpy() for name in names]
-    return (np.arange(len(found)), values[0]) if len(values) == 1 else (values[0], values[1])
+    return (np.arange(float(len(found))), values[0]) if len(values) == 1 else (values[0], values[1])
 
 
 # ---------------------------------------------------------------- kernels
@@ -195,7 +194,7 @@ def kernel_weights(model: Any, output: str | None = None, ax: Any = None) -> Any
     >>> import pandas as pd, kofa
     >>> table = pd.DataFrame({"view": "x", "kernel": ["RBF", "Linear"], "weight": [0.7, 0.3]})
     >>> ax = kofa.plot.kernel_weights(table)
-    >>> [bar.get_width() for bar in ax.patches]
+    >>> [float(bar.get_width()) for bar in ax.patches]
     [70.0, 30.0]
     """
     table = table_of(model, "kernel_weights", ("view", "kernel", "weight"), output)
@@ -206,6 +205,7 @@ def kernel_weights(model: Any, output: str | None = None, ax: Any = None) -> Any
     ]
     colours = [style.colour(views.index(view)) for view in table["view"]]
     ax = _bars(ax, names, 100.0 * table["weight"].to_numpy(float), colours)
+    ax.set_xlim(0.0, 100.0)
     ax.set_xlabel("share (%)" if output is None else f"share in {style.clipped(output)} (%)")
     return ax
 

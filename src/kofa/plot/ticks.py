@@ -14,7 +14,7 @@ _LINE = 1.15  # height of a line, relative to its type
 _LETTER = 0.6  # width of a letter, likewise
 
 
-class NamesLocator(Locator):  # type: ignore[misc]
+class NamesLocator(Locator):
     """The places of names, or every second, third, … where they would overlap.
 
     The axes' size is known when they are drawn, and may change.
@@ -31,6 +31,7 @@ class NamesLocator(Locator):  # type: ignore[misc]
         return self()
 
     def step(self) -> int:
+        assert self.axis is not None
         low, high = sorted(self.axis.get_view_interval())
         seen = min(self.n, max(high - low, 1.0))
         return max(1, int(np.ceil(seen * self.points / max(_length(self.axis), 1.0))))

@@ -45,7 +45,7 @@ def _truth(view: FittedView, values: Array) -> Array:
     """Values, or of labels a one in the column of the class."""
     if view.classes is None:
         return values
-    one = (values == np.arange(len(view.classes))).astype(float)
+    one = np.where(values == np.arange(len(view.classes)), 1.0, 0.0)
     one[np.isnan(values[:, 0])] = np.nan
     return one
 

@@ -33,6 +33,7 @@ from kofa.plot.source import (
 )
 
 _FIELDS = ("feature", "factor", "weight")
+_FEW = 12  # features whose names stand beside them
 _SCALES = ("weight", "standardised")
 
 
@@ -101,12 +102,18 @@ def weights(
     named = np.zeros(len(values), dtype=bool)
     named[np.argsort(-np.abs(np.nan_to_num(values)), kind="stable")[: check_n(n)]] = True
     ax = style.axes(ax, 2.6)
-    rank = np.arange(1, len(values) + 1)
+    rank = np.arange(1.0, len(values) + 1.0)
     points(ax, rank[~named], values[~named], color=style.FAINT, s=style.point_size(len(values)))
     points(ax, rank[named], values[named], color=style.MAIN, s=9.0)
     zero_lines(ax, x=False)
     features = rows["feature"].to_numpy(object)[order]
-    _name_ends(ax, rank, values, features, named)
+    ax.set_xlim(1 - 0.04 * len(rank), len(rank) * 1.04)
+    if len(rank) > _FEW:
+        _name_ends(ax, rank, values, features, named)
+    else:
+        by_size = np.argsort(-np.abs(values), kind="stable")
+        name_points(ax, rank, values, list(features), by_size[: named.sum()])
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel=f"rank of {len(values):,} features", ylabel=_label(scale))
     ax.set_title(style.clipped(name, 40), loc="left")
     return ax
@@ -118,13 +125,14 @@ def _name_ends(ax: Any, rank: Array, values: Array, features: Any, named: Any) -
     Above the sorted points, and below them, nothing else is drawn.
     """
     gap = 1.3 * style.SMALL / size_in_points(ax)[1]
-    ax.set_xlim(1 - 0.04 * len(rank), len(rank) * 1.04)
     low, high = ax.get_ylim()
+    zero = min(max(-low / (high - low), 0.0), 1.0)
     for large, at, align in ((True, 0.62, "right"), (False, 0.38, "left")):
         rows = np.flatnonzero(named & ((values > 0) == large))
-        most = int(0.9 / gap)  # those furthest from zero, if there is no room for all
-        rows = rows[-most:] if large else rows[:most]
-        places = spread_out((values[rows] - low) / (high - low), gap, 0.02, 0.98)
+        bottom, top = (zero + gap, 0.98) if large else (0.02, zero - gap)
+        most = max(int((top - bottom) / gap), 0)  # those furthest from zero, if not all have room
+        rows = rows[max(len(rows) - most, 0) :] if large else rows[:most]
+        places = spread_out((values[rows] - low) / (high - low), gap, bottom, top)
         for row, place in zip(rows, places, strict=True):
             ax.annotate(
                 style.clipped(features[row], 20), (rank[row], values[row]), (at, place),
