@@ -21,7 +21,7 @@ _MOST = 10  # classes that are told apart
 _NAMELESS = ""  # what values without a name are called in a figure
 
 
-def read_colour(colour: Any, factors: Any, data: Any, named: bool) -> Covariate | None:
+def read_colour(colour: Any, factors: Any, data: Any) -> Covariate | None:
     """What samples are coloured by, in the order of the rows of the factors.
 
     `colour` is one value for each sample, or the name of a view of one column, or a pair of a view
@@ -34,7 +34,9 @@ def read_colour(colour: Any, factors: Any, data: Any, named: bool) -> Covariate 
     if table.shape[1] != 1:
         what = f"expected colour to be one value for each sample but got {table.shape[1]} columns"
         raise DataError(what, option="colour", cure="choose one of them")
-    mine = factors.index if named else None
+    # Samples known by position have their positions as names, of which others may be a part.
+    by_position = factors.index.equals(import_pandas().RangeIndex(len(factors)))
+    mine = None if by_position and len(table) == len(factors) else factors.index
     rows, theirs = match(("factors", mine, len(factors)), ("colour", index, len(table)))
     found = as_covariate(table.columns[0], table.iloc[theirs, 0])
     values = np.full(len(factors), np.nan)

@@ -22,8 +22,7 @@ _MOST_VIOLINS = 24
 def _read(model: Any, data: Any, colour: Any) -> tuple[Any, Covariate | None]:
     """Factors as a DataFrame, and what they are coloured by."""
     found = factors_of(model, data)
-    named = not (found.index == np.arange(len(found))).all() or hasattr(colour, "index")
-    return found, read_colour(colour, found, data, named)
+    return found, read_colour(colour, found, data)
 
 
 # ---------------------------------------------------------------- two or three factors

@@ -96,7 +96,9 @@ def _associations(model: Any, covariates: Any, data: Any) -> Any:
         return checked(model, fields, "model.associate")
     if covariates is None:
         raise DataError("expected covariates, or a table from model.associate, but got neither")
-    return inspection.associate(factors_of(model, data), covariates)
+    if is_model(model):
+        return model.associate(covariates, data)
+    return inspection.associate(model, covariates)
 
 
 def _effect(table: Any) -> Array:
@@ -250,7 +252,7 @@ def agreement(model: Any, other: Any = None, data: Any = None, ax: Any = None) -
     if other is None:
         table = checked(model, ("factor", "matched", "r"), "model.agreement")
     else:
-        table = inspection.agreement(factors_of(model, data), _factors(other, data))
+        table = _agreement(model, other, data)
     names = [f"{_or_dash(row.factor)} – {_or_dash(row.matched)}" for row in table.itertuples()]
     r = np.nan_to_num(table["r"].to_numpy(float))
     ax = style.axes(ax, style.height_for(len(r), 0.15, 0.6))
@@ -266,8 +268,10 @@ def agreement(model: Any, other: Any = None, data: Any = None, ax: Any = None) -
     return ax
 
 
-def _factors(source: Any, data: Any) -> Any:
-    return factors_of(source, data if is_model(source) else None)
+def _agreement(model: Any, other: Any, data: Any) -> Any:
+    if is_model(model):
+        return model.agreement(other, data)
+    return inspection.agreement(model, factors_of(other, data) if is_model(other) else other)
 
 
 def _or_dash(name: Any) -> str:

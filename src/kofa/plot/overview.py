@@ -95,7 +95,8 @@ def bound(model: Any, terms: bool = False, ax: Any = None) -> Any:
     ----------
     model : FactorModel
     terms : bool
-        Draw each named term, as the difference from its last value.
+        Draw each named term, as the difference from its last value; those that change most have
+        colours.
     ax : Axes or None
 
     Returns
@@ -125,18 +126,29 @@ def bound(model: Any, terms: bool = False, ax: Any = None) -> Any:
 
 
 def _draw_terms(ax: Any, model: Any) -> None:
+    """Each term as a curve; those that change least are grey, if there are many."""
     table = table_of(model, "bound_terms", ("iteration", "term", "value"))
-    curves = [table[table["term"] == term] for term in in_order(table["term"])]
-    rises = [curve["value"].to_numpy(float) - curve["value"].iloc[-1] for curve in curves]
-    for place, (curve, rise) in enumerate(zip(curves, rises, strict=True)):
+    wide = grid(table, "iteration", "term", "value")
+    rise = (wide - wide.iloc[-1]).to_numpy(float)
+    late = [_late(curve) for curve in rise.T]
+    order = np.argsort([low - high for low, high in late], kind="stable")
+    for place, term in enumerate(order.tolist()):
+        named = place < len(style.COLOURS)
         ax.plot(
-            curve["iteration"], rise, color=style.colour(place), marker=style.marker(place),
-            markevery=max(1, len(rise) // 6), label=style.clipped(curve["term"].iloc[0], 18),
+            wide.index, rise[:, term], color=style.colour(place) if named else style.FAINT,
+            marker=style.marker(place) if named else None, markevery=max(1, len(rise) // 6),
+            zorder=2 if named else 1, label=_term(wide.columns[term], place, len(order)),
         )  # fmt: skip
-    late = [_late(rise) for rise in rises]
     ax.set_ylim(min(low for low, _ in late), max(high for _, high in late))
     ax.set_ylabel("difference from the last value")
     legend(ax)
+
+
+def _term(name: str, place: int, n: int) -> str:
+    """The entry of the legend; an underscore keeps a curve out of it."""
+    if place < len(style.COLOURS):
+        return style.clipped(name, 18).lstrip("_")
+    return f"{n - place} others" if place == len(style.COLOURS) else "_"
 
 
 def _dot(values: Array) -> str | None:

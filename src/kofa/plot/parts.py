@@ -89,7 +89,7 @@ def colour_bar(ax: Any, shown: Any, label: str, **options: Any) -> Any:
     shrink = min(0.8, max(1.6 / max(tall, 0.1), 0.1))
     look = {"shrink": shrink, "aspect": 15, "pad": 0.02} | options
     bar = first.get_figure().colorbar(shown, ax=ax, **look)
-    bar.set_label(style.clipped(label, 40))
+    bar.set_label(style.clipped(label, max(int(tall / 0.065), 8)))
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=style.SMALL, length=2)
     return bar

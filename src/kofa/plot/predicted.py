@@ -110,7 +110,8 @@ def _draw_numbers(table: Any, ax: Any) -> Any:
     several = table["column"].nunique() > 1
     if not several:
         rows = table.iloc[:: -(-len(table) // _MOST_INTERVALS)]
-        ax.vlines(rows["truth"], rows["lower"], rows["upper"], color=style.FAINT, linewidth=0.5)
+        look = {"color": style.FAINT, "linewidth": 0.5, "zorder": 0}
+        ax.vlines(rows["truth"], rows["lower"], rows["upper"], **look)
     points(ax, truth, mean)
     ends = [min(truth.min(), mean.min()), max(truth.max(), mean.max())]
     ax.plot(ends, ends, color="black", linewidth=0.7, linestyle="--", zorder=3)

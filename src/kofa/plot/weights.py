@@ -9,6 +9,7 @@ import numpy as np
 from kofa.checks import check_word, flag
 from kofa.errors import DataError
 from kofa.inspection.matching import read_numbers
+from kofa.inspection.weights import is_linear
 from kofa.linalg import Array
 from kofa.plot import style
 from kofa.plot.parts import (
@@ -75,6 +76,7 @@ def weights(
     ----------
     model : FactorModel, or the table from ``model.weights(view, tidy=True)``
     view : str
+        Of a kernel that is not linear, the weights are those of similarities with landmarks.
     factor : name or position (the first is 0)
     n : int
         How many features to name, at most: as many as there is room for.
@@ -367,6 +369,7 @@ def data_heatmap(
     >>> ax.images[0].get_array().shape
     (2, 100)
     """
+    _check_columns(model, view)
     rows, name = _of_factor(_table(model, view, "standardised"), factor)
     order = np.argsort(-rows["value"].abs().to_numpy(), kind="stable")[: check_n(n)]
     rows = rows.iloc[order].sort_values("value", ascending=False, kind="stable")
@@ -382,6 +385,17 @@ def data_heatmap(
                extend="both" if signed else "neither")  # fmt: skip
     ax.set_xlabel(f"{len(z):,} samples, by {style.clipped(name)}")
     return ax
+
+
+def _check_columns(model: Any, view: Any) -> None:
+    """Raise unless the weights of a view are those of its columns."""
+    one = model._fitted.view(view)
+    if one.classes is not None:
+        what = "labels have no columns to show"
+        raise DataError(what, view, use=["plot.factor_violins"])
+    if one.likelihood is None and not is_linear(one):
+        what = "its weights are those of similarities, not of columns"
+        raise DataError(what, view, use=["plot.kernel"])
 
 
 def _ordered(model: Any, data: Any, view: Any, factor: Any, features: list[Any]) -> Any:
