@@ -71,18 +71,18 @@ def enriched(sets=30, factors=1):
 
 def test_sets_of_one_factor_are_dots_with_the_least_q_on_top():
     ax = kofa.plot.enrichment(enriched(), n=4)
-    assert tick_names(ax.yaxis) == ["SET_29", "SET_28", "SET_27", "SET_26"]
+    assert tick_names(ax.yaxis) == ["SET_0", "SET_1", "SET_2", "SET_3"]
     assert legend_of(ax) == ["positive", "negative"]
     positive, negative = (np.asarray(one.get_offsets()) for one in ax.collections)
-    assert positive == pytest.approx(np.array([[1.0, 1.0], [3.0, 3.0]]))
-    assert negative == pytest.approx(np.array([[0.0, 0.0], [2.0, 2.0]]))
+    assert positive == pytest.approx(np.array([[29.0, 0.0], [27.0, 2.0]]))
+    assert negative == pytest.approx(np.array([[28.0, 1.0], [26.0, 3.0]]))
     assert ax.get_ylim() == (3.5, -0.5)
 
 
 def test_larger_sets_have_larger_dots():
     ax = kofa.plot.enrichment(enriched(2).assign(n_found=[10, 100], direction="positive"))
     sizes = ax.collections[0].get_sizes()
-    assert sizes[0] > sizes[1]  # the last set is on top
+    assert sizes[0] < sizes[1]
 
 
 def test_sets_of_several_factors_are_a_heat_map():
