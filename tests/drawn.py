@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
@@ -35,9 +37,36 @@ def make_data(long=False, n=60, k=3):
     }
 
 
-def make_model(data, **options):
+@cache
+def every_kind(long=False):
+    """A model with three factors of views of every kind, and their data."""
+    data = make_data(long)
     kinds = [kofa.Real(), kofa.Positive(), kofa.Binary(), kofa.Count(), kofa.Categorical()]
-    return kofa.FactorModel(dict(zip(data, kinds, strict=True)), **options).fit(data)
+    model = kofa.FactorModel(dict(zip(data, kinds, strict=True)), n_factors=3).fit(data)
+    if long:
+        model.rename_factors([f"{LONG}{k}" for k in range(model.n_factors_)])
+    return model, data
+
+
+@cache
+def one_factor():
+    """A model with one factor, of an array."""
+    z = np.random.default_rng(0).normal(size=(40, 1))
+    x = z * [3.0, -2.0, 1.0] + 0.1 * np.random.default_rng(1).normal(size=(40, 3))
+    return kofa.FactorModel(n_factors=1).fit({"x": x}), {"x": x}
+
+
+@cache
+def two_kernels():
+    """A model of two kernels, one of them with relevance vectors, and an output."""
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    data = {"x": x, "w": x**2, "y": np.sin(2 * x[:, :1])}
+    views = {
+        "x": kofa.Real(kernel="rbf", sparse=True),
+        "w": kofa.Real(kernel=kofa.RBF(relevance="learn")),
+        "y": kofa.Real(),
+    }
+    return kofa.FactorModel(views, outputs=["y"]).fit(data), data
 
 
 def weights_table(features=40, factors=2, name="gene"):

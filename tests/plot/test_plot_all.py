@@ -15,8 +15,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import kofa
+from drawn import every_kind
 from kofa import plot
 from kofa.plot import style
+
+
+@pytest.fixture
+def model():
+    return every_kind()[0]
+
+
+@pytest.fixture
+def data():
+    return every_kind()[1]
+
 
 SETS = {"first": range(0, 10), "last": range(8, 20)}
 
@@ -81,10 +93,9 @@ def test_every_function_is_called_here(model, data):
     assert called == set(plot.__all__)
 
 
-@pytest.mark.parametrize("which", ["short", "long"])
-def test_every_function_draws_every_kind_of_view(which, request):
-    prefix = "" if which == "short" else "long_"
-    model, data = (request.getfixturevalue(prefix + name) for name in ("model", "data"))
+@pytest.mark.parametrize("long", [False, True])
+def test_every_function_draws_every_kind_of_view(long):
+    model, data = every_kind(long)
     before, settings = (
         {name: table.copy() for name, table in data.items()},
         dict(matplotlib.rcParams),

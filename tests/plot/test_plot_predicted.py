@@ -7,11 +7,27 @@ import pandas as pd
 import pytest
 
 import kofa
-from drawn import legend_of, texts, tick_names, values_of
+from drawn import every_kind, legend_of, texts, tick_names, two_kernels, values_of
+
+
+@pytest.fixture
+def model():
+    return every_kind()[0]
+
+
+@pytest.fixture
+def data():
+    return every_kind()[1]
+
+
+@pytest.fixture
+def kernels():
+    return two_kernels()
 
 
 @pytest.fixture(scope="module")
-def held_out(data):
+def held_out():
+    data = every_kind()[1]
     views = {"real": kofa.Real(), "positive": kofa.Positive(), "binary": kofa.Binary()}
     views |= {"label": kofa.Categorical(), "count": kofa.Count()}
     outputs = ["positive", "binary", "label", "count"]

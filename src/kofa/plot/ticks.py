@@ -53,7 +53,7 @@ def name_axis(axis: Any, names: Sequence[object], longest: int = LONGEST) -> Non
         width = (_LETTER * max(map(len, shown), default=1) + 1.0) * SMALL
         upright = width * len(shown) > 0.7 * _length(axis)
         points = points if upright else width
-        axis.set_tick_params(rotation=90.0 * upright)
+        axis.set_tick_params(labelrotation=90.0 * upright)
     axis.set_major_locator(NamesLocator(len(shown), points))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _at(shown, value)))
 
