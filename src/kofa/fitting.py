@@ -90,9 +90,10 @@ def fit(
     run, completed = found.run, _completed(fit_data, found, rng)
     basis = predictive(run.state, found.roles, found.engine.likelihoods)
     basis = basis.first(parameters.n_factors)
-    projected = found.engine.project(run.state)[0]
+    inputs = {name: run.state[name] for name in found.inputs}
+    own_Z = basis.of_samples(found.engine.part(inputs).project(inputs)[0])
     Z = np.zeros((fit_data.samples.n, basis.n_factors))
-    Z[seen] = basis.of_samples(projected)
+    Z[seen] = own_Z
     fitted = Fitted(
         completed,
         run.state,
@@ -101,7 +102,7 @@ def fit(
         run.converged,
         *run.path,
         _fit_samples(fit_data, Z),
-        explained=_explained(found, basis, projected),
+        explained=_explained(found, basis, own_Z),
     )
     return FactorFit(fitted, fit_data.samples, Z, run)
 
@@ -256,10 +257,8 @@ def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
     return readouts
 
 
-def _explained(found: Inferred, basis: Basis, projected: Array) -> dict[str, Explained]:
-    """What the factors explain of each view; with outputs, factors known from the inputs."""
-    with_outputs = len(found.inputs) < len(found.roles)
-    Z = basis.of_samples(found.run.Z if with_outputs else projected)
+def _explained(found: Inferred, basis: Basis, Z: Array) -> dict[str, Explained]:
+    """What the factors Z that users see explain of each view."""
     state = found.run.state
     weights = {name: basis.of_weights(state[name].weights) for name in found.views}
     return {name: found.engine.explained(name, w, Z) for name, w in weights.items()}

@@ -219,8 +219,9 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
     def transform(self, data: Data, return_cov: bool = False, n_factors: int | None = None) -> Any:
         """Factors of new samples from any subset of the views.
 
-        With `n_factors` the first of them only; with outputs the first `n_predictive_` are all that
-        these depend on.
+        Outputs tell about the factors only where no input is given, so that those of samples in
+        the fit are found as those of new samples are. With `n_factors` the first of them only; with
+        outputs the first `n_predictive_` are all that these depend on.
 
         Returns
         -------

@@ -495,3 +495,32 @@ def test_slopes_of_large_counts_are_finite_however_small_their_rates():
         value, slope = likelihood.tangent(np.array([[3e12]]), np.array([[-800.0]]))
     assert np.isfinite(value).all()
     np.testing.assert_allclose(slope, 3e12)
+
+
+# ---------------------------------------------------------------- deviances
+
+
+@pytest.mark.parametrize("n_classes", CLASSES)
+def test_classes_have_their_shares_where_nothing_else_is_known(rng, n_classes):
+    shares = rng.dirichlet(np.ones(n_classes))
+    likelihood = Multinomial(n_classes)
+    eta = likelihood.at_mean(shares)[None]
+    np.testing.assert_allclose(likelihood.probability(eta, 0 * eta)[0], shares, rtol=1e-8)
+
+
+def test_columns_have_their_means_where_nothing_else_is_known():
+    mean = np.array([0.01, 0.5, 0.8])
+    eta = Bernoulli(3).at_mean(mean)[None]
+    np.testing.assert_allclose(Bernoulli(3).probability(eta, 0 * eta)[0], mean)
+    counts = Poisson(np.array([1.0, 2.0, 0.5]), np.full(3, 9.0))
+    np.testing.assert_allclose(counts.expected(counts.at_mean(mean)[None])[0][0], mean)
+    assert (Poisson(mean, mean).at_mean(np.zeros(3)) == -np.inf).all()
+
+
+def test_no_prediction_is_better_than_a_saturated_one():
+    t = np.array([[0.0, 1.0, 2.0, 7.0, 30.0]])
+    likelihood = Poisson(np.full(5, 2.0), np.full(5, 11.0))
+    eta = np.linspace(-40, 60, 20_001)[:, None]
+    best = likelihood.tangent(np.broadcast_to(t, (len(eta), 5)), eta + np.zeros(5))[0].max(axis=0)
+    np.testing.assert_allclose(likelihood.saturated(t)[0], best, atol=1e-4)
+    assert Bernoulli(2).saturated(t) == 0.0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa.storage.validation import by_name, check_model
+from kofa.storage.validation import by_name, check_explained, check_model
 
 
 @cache
@@ -171,6 +171,32 @@ def test_posteriors_that_do_not_fit_are_refused(changes, message):
     state = model().posterior_
     with pytest.raises(kofa.FileError, match=message):
         check_model(model().views_, {**state, "n": at(changes)(state["n"])})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"total": shorter}, "shape of its total"),
+        ({"left": first(-1.0)}, "too small"),
+        ({"n": first(-1.0)}, "too small"),
+        ({"mean": first(np.nan)}, "not finite"),
+        ({"factors": shorter}, "shape of its factors"),
+        ({"shared": math.inf}, "not finite"),
+    ],
+)
+def test_sums_of_what_was_explained_that_do_not_fit_are_refused(changes, message):
+    found = model()._found
+    check_explained(found.explained, found.posterior, found.basis)
+    wrong = {**found.explained, "n": at(changes)(found.explained["n"])}
+    with pytest.raises(kofa.FileError, match=message):
+        check_explained(wrong, found.posterior, found.basis)
+
+
+def test_other_views_than_those_of_the_model_are_not_explained():
+    found = model()._found
+    check_explained({}, found.posterior, found.basis)
+    with pytest.raises(kofa.FileError, match="other views"):
+        check_explained({"n": found.explained["n"]}, found.posterior, found.basis)
 
 
 @pytest.mark.parametrize(("views", "n"), [("xy", 0), ("xy", 1), ("x", 2), ("", 0)])

@@ -24,7 +24,7 @@ from kofa.inference.observations import Observations
 from kofa.inference.posterior import Weights
 from kofa.linalg import Array, BoolArray
 
-_NODES = 8  # on the path, of views that are not Gaussian: errors below 1e-5 of the whole
+_NODES = 8  # on the path, of views that are not Gaussian: errors below 2e-4 of the whole
 _NO_PART = 1e-6  # of the squared weights of a view: a factor with less explains nothing by itself
 _NEVER = 30.0  # η of what never occurred in fit, or always: the column does not vary
 
@@ -68,9 +68,10 @@ def explained(view: Observations, w: Weights, Z: Array, mean: Array) -> Explaine
 def losses(view: Observations, eta: Array, used: BoolArray) -> Array:
     """Squared error or deviance of each entry at η (N, D), zero where it does not count."""
     if view.likelihood is None or view.targets is None:
-        return np.asarray(np.where(view.mask & used, view.values - eta, 0.0) ** 2)
+        return np.asarray((0.5 * _fall(view, eta)) ** 2)
     best, found = view.likelihood.saturated(view.targets), view.tangent(eta)[0]
-    return np.asarray(np.where(view.mask & used, 2.0 * (best - found), 0.0))
+    deviance = np.maximum(2.0 * (best - found), 0.0)  # of large counts, both are rounded
+    return np.asarray(np.where(view.mask & used, deviance, 0.0))
 
 
 def varies(view: Observations, mean: Array) -> BoolArray:
@@ -107,14 +108,14 @@ class _Block:
         return self.w.y_mean - self.mean
 
     def explained(self) -> Explained:
-        ends = self.mean + 0.0 * self.moved, self.w.y_mean + self.moved
+        ends = np.broadcast_to(self.mean, self.moved.shape), self.w.y_mean + self.moved
         total, left = (losses(self.view, eta, self.used).sum(axis=0) for eta in ends)
         by_factor, together = self.along_path(), float(total.sum() - left.sum())
-        # What the bias adds to them on its way is next to nothing; it is given by squared weights.
+        # The bias moves with the variance of η. What that explains is given by squared weights.
         share = (self.w.mean[self.used] ** 2).sum(axis=0)
         by_factor += (together - by_factor.sum()) * share / max(float(share.sum()), 1e-300)
         if self.view.likelihood is None:
-            shared = self.squares() - float((np.where(self.view.mask, self.moved, 0.0) ** 2).sum())
+            shared = self.squares() - float((self.moved**2 * self.view.mask).sum())
         else:
             shared = together - self.by_themselves(float(total.sum()))
         n = self.view.n[self.view.columns.label]
@@ -122,10 +123,10 @@ class _Block:
 
     def along_path(self) -> Array:
         """−∫ Σ ∂loss/∂η w_k (z_k − z̄_k) dt of each factor: (L,)."""
-        fall = np.zeros_like(self.moved)
+        fall: Array = np.zeros(())
         for t, weight in _path(self.view):
-            fall += weight * _fall(self.view, self.mean + t * self.moved + t**2 * self.bias)
-        fall = np.where(self.used, fall, 0.0)
+            path = t * self.moved + (self.mean + t**2 * self.bias)
+            fall = fall + weight * self.used * _fall(self.view, path)
         along = fall.T @ self.Z - fall.sum(axis=0)[:, None] * self.z_mean
         return np.asarray((along * self.w.mean).sum(axis=0))
 
@@ -138,16 +139,29 @@ class _Block:
         return float((self.w.mean**2 * about).sum())
 
     def by_themselves(self, total: float) -> float:
-        """Σ_k of what factor k would explain without the others, with its share of the bias."""
-        squares = self.w.mean**2
-        share = squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300)
+        """Σ_k of what factor k would explain if the others were not known."""
+        squares, found = self.w.mean**2, 0.0
         strong = squares[self.used].sum(axis=0) > _NO_PART * squares[self.used].sum()
-        found = 0.0
-        for k in np.flatnonzero(strong):
+        for k in np.flatnonzero(strong).tolist():
             moved = self.w.mean[:, k] * (self.Z[:, [k]] - self.z_mean[:, k])
-            eta = self.mean + moved + share[:, k] * self.bias
-            found += total - float(losses(self.view, eta, self.used).sum())
+            found += total - float(losses(self.view, self.alone(k, moved), self.used).sum())
         return found
+
+    def alone(self, k: int, moved: Array) -> Array:
+        """η where only what factor k adds is known (N, D).
+
+        In a probit the others are noise, of variance Σ_j w_j²: it flattens η to (b + c_k) / r with
+        r² = 1 + Σ_{j≠k} w_j², as the mean alone has b over its own r. Where there are no
+        probabilities, the bias moves by the share of k in the squared weights.
+        """
+        W, likelihood = self.w.mean, self.view.likelihood
+        assert likelihood is not None
+        squares = (W - W.mean(axis=0) if likelihood.competing else W) ** 2
+        own, whole = squares[:, k], squares.sum(axis=1)
+        if likelihood.has("probability"):
+            r = np.sqrt(1.0 + whole - own)
+            return np.asarray((self.mean * np.sqrt(1.0 + whole) + moved) / r)
+        return np.asarray(self.mean + moved + own / np.maximum(whole, 1e-300) * self.bias)
 
 
 def _path(view: Observations) -> Iterator[tuple[float, float]]:
@@ -159,5 +173,5 @@ def _path(view: Observations) -> Iterator[tuple[float, float]]:
 def _fall(view: Observations, eta: Array) -> Array:
     """−∂loss/∂η of each entry (N, D), zero where missing."""
     if view.likelihood is None:
-        return np.asarray(2.0 * np.where(view.mask, view.values - eta, 0.0))
+        return np.asarray(2.0 * (view.values - eta) * view.mask)
     return 2.0 * view.tangent(eta)[1]

@@ -47,7 +47,9 @@ def factor_table(fitted: Fitted, data: Any = None) -> Table:
 def _projected(fitted: Fitted, found: Prediction) -> Any:
     if not found.samples.n:
         return np.zeros((0, fitted.n_factors))
-    return np.concatenate([fitted.basis.of_samples(q.mean) for q, _ in found.project()])
+    return np.concatenate(
+        [fitted.basis.of_samples(q.mean) for q, _ in found.project(found.sources_of_z)]
+    )
 
 
 def factors(fitted: Fitted, data: Any = None) -> Any:

@@ -17,7 +17,7 @@ from kofa.inference.predictor import blur_in, linear_predictor
 from kofa.inspection.false_discovery import benjamini_hochberg
 from kofa.inspection.features import column_names
 from kofa.inspection.matching import frame
-from kofa.inspection.variance import applied, known_from, sample_names
+from kofa.inspection.variance import applied, sample_names
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.fitted import Fitted
@@ -36,7 +36,7 @@ def outliers(
     found = applied(fitted, data)
     names, seen = sample_names(found), {name: found.seen(name) for name in found.tables}
     parts: dict[str, list[_Residuals]] = {name: [] for name in fitted.views if name in seen}
-    for q, values in found.project(told=known_from(fitted)):
+    for q, values in found.project(found.sources_of_z):
         for name, y in values.items():
             parts[name].append(_residuals(fitted, name, y, q))
     whole = {name: _joined(blocks) for name, blocks in parts.items()}
@@ -90,7 +90,10 @@ def _gaussian(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals
 
 
 def _other(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
-    """Values less their expectation, in units of their standard deviation; deviances."""
+    """Values less their expectation, in units of their standard deviation, and deviances.
+
+    Of probabilities p, z is ±√(−2 log p): a rare value is not more of an outlier than it is rare.
+    """
     one, posterior = fitted.views[name], fitted.posterior[name]
     layer, view = one.layer, one.observe(values)
     mean, variance = linear_predictor(
@@ -99,11 +102,12 @@ def _other(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
     targets = layer.encode(values)
     if layer.has("probability"):
         expected = layer.probability(mean, variance)
-        std = np.sqrt(expected * (1.0 - expected))
+        p = np.where(targets == 1, expected, 1.0 - expected)
+        z = np.sign(targets - expected) * np.sqrt(-2.0 * np.log(np.clip(p, 1e-300, 1.0)))
     else:
         expected = layer.predict(mean, variance)
         std = layer.std(mean, variance) if layer.has("std") else np.full_like(mean, np.nan)
-    z = (targets - expected) / np.maximum(std, 1e-12)
+        z = (targets - expected) / std
     if layer.competing:  # the label says all
         z = np.where(targets == 1, z, np.nan)
     deviance = losses(view, mean, np.ones(mean.shape[1], dtype=bool)).sum(axis=1)
@@ -156,7 +160,7 @@ def _entries(
     for name, one in whole.items():
         if fitted.views[name].likelihood is not None:
             columns = column_names(fitted.views[name])
-            for n, d in np.argwhere(np.abs(np.nan_to_num(one.z)) >= threshold).tolist():
+            for n, d in np.argwhere(np.nan_to_num(np.abs(one.z), nan=-1.0) >= threshold).tolist():
                 entry = one.value[n, d], one.expected[n, d], one.z[n, d]
                 found.append((names[n], name, columns[d], *entry))
     found.sort(key=lambda row: -abs(row[-1]))

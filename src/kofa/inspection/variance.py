@@ -53,17 +53,12 @@ def applied(fitted: Fitted, data: Any) -> Prediction:
     found = given(fitted, data)
     if not found.samples.n:
         raise DataError("Expected at least one sample but got none.")
-    inputs = known_from(fitted)
+    inputs = [name for name, view in fitted.views.items() if not view.role.output]
     if not any(name in found.tables for name in inputs):
         only = listed(found.tables)
         what = f"expected an input, from which outputs are explained, but got only {only}"
         raise DataError(what, source="data", cure=f"add one of {listed(inputs)}")
     return found
-
-
-def known_from(fitted: Fitted) -> list[str]:
-    """The views from which factors are known: all, or the inputs where there are outputs."""
-    return [name for name, view in fitted.views.items() if not view.role.output]
 
 
 def sample_names(found: Prediction) -> list[Any]:
@@ -73,7 +68,7 @@ def sample_names(found: Prediction) -> list[Any]:
 
 def _blocks(fitted: Fitted, found: Prediction) -> Iterator[tuple[str, Observations, Array]]:
     """Each view of some rows at a time, and their factors, as known from the inputs."""
-    for q, values in found.project(told=known_from(fitted)):
+    for q, values in found.project(found.sources_of_z):
         Z = fitted.basis.of_samples(q.mean)
         for name, y in values.items():
             yield name, fitted.views[name].observe(y), Z

@@ -40,9 +40,8 @@ class FeatureWeights:
     @property
     def lfsr(self) -> Array:
         """Local false sign rate Φ(−|⟨w⟩|/std): the probability that w has the other sign."""
-        known = np.where(self.std > 0, self.std, 1.0)
-        ratio = np.where(self.std > 0, np.abs(self.mean) / known, np.inf * (self.mean != 0))
-        return np.asarray(ndtr(-np.nan_to_num(ratio, nan=0.0, posinf=np.inf)))
+        ratio = np.abs(self.mean) / np.where(self.std > 0, self.std, 1.0)
+        return np.where(self.std > 0, ndtr(-ratio), np.where(self.mean == 0, 0.5, 0.0))
 
     def columns(self, rows: Any, factors: Any) -> dict[str, Array]:
         """Some entries, as columns of a table."""

@@ -68,7 +68,7 @@ def factors(fitted: Fitted, data: Any, return_cov: bool, n_factors: int | None) 
     wanted = flag("return_cov", return_cov)
     covariance = np.empty((len(Z), *Z.shape[1:] * 2)) if wanted else None
     done = 0
-    for q, _ in found.project():
+    for q, _ in found.project(found.sources_of_z):
         where = slice(done, done + len(q.mean))
         Z[where] = basis.of_samples(q.mean)
         if covariance is not None:

@@ -83,6 +83,11 @@ class Prediction:
 
     # ------------------------------------------------------------ factors
 
+    @property
+    def sources_of_z(self) -> list[str]:
+        """The inputs, which alone tell about factors; outputs only where no input is given."""
+        return [n for n in self.tables if not self.views[n].role.output] or list(self.tables)
+
     def project(
         self, told: Collection[str] | None = None
     ) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
@@ -252,8 +257,7 @@ class Prediction:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
         if not self.samples.n:
             return np.zeros(0)
-        inputs = [name for name in self.tables if self.state[name].blurred is None]
-        told = self.project(told=inputs or None)
+        told = self.project(told=self.sources_of_z)
         return np.concatenate([self._scores(q, values) for q, values in told])
 
     def _scores(self, q: Latent, values: Mapping[str, Array]) -> Array:
