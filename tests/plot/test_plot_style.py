@@ -118,3 +118,13 @@ def test_many_points_are_a_picture_and_small():
     assert not few.get_rasterized()
     assert many.get_rasterized()
     assert many.get_sizes()[0] < few.get_sizes()[0]
+
+
+def test_axes_of_another_style_get_ours():
+    _, ax = pyplot.subplots()
+    assert ax.xaxis.label.get_size() > style.TEXT
+    assert style.axes(ax) is ax
+    assert ax.xaxis.label.get_size() == style.TEXT
+    assert not ax.spines["top"].get_visible()
+    ax.plot([0, 1])
+    assert {label.get_size() for label in ax.get_xticklabels()} == {style.SMALL}

@@ -85,7 +85,19 @@ def axes(ax: Any, height: float = 2.4, width: float = COLUMN, **options: Any) ->
     if not hasattr(ax, "add_artist") or not hasattr(ax, "transData"):
         what = "expected ax to be the Axes of a figure"
         raise DeclarationError(what, got=ax, option="ax", cure="pass one from plt.subplots()")
+    dress(ax)
     return ax
+
+
+def dress(ax: Any) -> None:
+    """Axes that were made in another style get sizes and lines of this one."""
+    ax.tick_params(labelsize=SMALL, width=0.6, length=2.5)
+    for axis in (ax.xaxis, ax.yaxis, getattr(ax, "zaxis", ax.xaxis)):
+        axis.label.set_size(TEXT)
+        axis.get_offset_text().set_size(SMALL)
+    for name, spine in ax.spines.items():
+        spine.set_linewidth(0.6)
+        spine.set_visible(spine.get_visible() and name not in ("top", "right"))
 
 
 def figure(height: float, width: float = COLUMN) -> Any:

@@ -129,7 +129,7 @@ def _name_ends(ax: Any, rank: Array, values: Array, features: Any, named: Any) -
     gap = 1.3 * style.SMALL / size_in_points(ax)[1]
     low, high = ax.get_ylim()
     zero = min(max(-low / (high - low), 0.0), 1.0)
-    for large, at, align in ((True, 0.62, "right"), (False, 0.38, "left")):
+    for large, at, align in ((True, 0.52, "right"), (False, 0.48, "left")):
         rows = np.flatnonzero(named & ((values > 0) == large))
         bottom, top = (zero + gap, 0.98) if large else (0.02, zero - gap)
         most = max(int((top - bottom) / gap), 0)  # those furthest from zero, if not all have room
