@@ -150,7 +150,7 @@ def test_ellipses_are_contours_of_the_posterior(model, data):
     ax = kofa.plot.factors(model, data, ellipses=0.9)
     _, covariance = model.transform(data, return_cov=True)
     drawn = ax.collections[0]
-    area = np.pi * drawn.get_widths() * drawn.get_heights() / 4
+    area = np.pi * drawn._widths * drawn._heights  # half axes; older versions have no getters
     size = np.linalg.det(covariance[:, :2, :2])
     assert area == pytest.approx(np.pi * -2 * np.log(0.1) * np.sqrt(size))
     assert len(kofa.plot.factors(model, data).collections) == 1
@@ -167,8 +167,8 @@ def test_directions_of_ellipses():
 
     ax = kofa.plot.factors(Tilted(), {"x": 1}, ellipses=True)
     drawn = ax.collections[0]
-    assert drawn.get_angles()[0] % 180 == pytest.approx(45)
-    assert drawn.get_widths()[0] > drawn.get_heights()[0]
+    assert np.degrees(drawn._angles[0]) % 180 == pytest.approx(45)
+    assert drawn._widths[0] > drawn._heights[0]
 
 
 @pytest.mark.parametrize(
@@ -264,3 +264,25 @@ def test_correlation_of_chosen_factors(model):
 def test_many_samples_are_a_picture():
     z = np.random.default_rng(0).normal(size=(5000, 2))
     assert kofa.plot.factors(z, colour=z[:, 0]).collections[-1].get_rasterized()
+
+
+def test_tables_of_polars(data):
+    pl = pytest.importorskip("polars")
+    table = pl.from_pandas(data["real"].fillna(0.0))
+    model = kofa.FactorModel().fit({"real": table})
+    ax = kofa.plot.factors(model, {"real": table}, colour=table["gene0"])
+    assert values_of(ax.collections[1]) == pytest.approx(table["gene0"].to_numpy())
+    ax = kofa.plot.factors(model, {"real": table}, colour=("real", "gene0"))
+    assert values_of(ax.collections[1]) == pytest.approx(table["gene0"].to_numpy())
+    kofa.plot.data_heatmap(model, {"real": table}, "real")
+    kofa.plot.data_overview(model, {"real": table})
+
+
+def test_names_that_are_no_text():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(30, 4)), columns=[3, ("a", 1), 2.5, "$b"])
+    model = kofa.FactorModel(n_factors=2).fit({"x": table})
+    kofa.plot.top_weights(model, "x").get_figure().draw_without_rendering()
+    kofa.plot.data_heatmap(model, {"x": table}, "x").get_figure().draw_without_rendering()
+    ax = kofa.plot.factors(model, {"x": table}, colour=("x", ("a", 1)))
+    assert values_of(ax.collections[1]) == pytest.approx(table[("a", 1)].to_numpy())

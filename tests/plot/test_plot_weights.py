@@ -194,7 +194,7 @@ def test_samples_that_a_view_lacks_are_not_shown(model, data):
 
 
 def test_constant_columns_are_zero():
-    from kofa.plot.weights import _standardised
+    from kofa.plot.data import _standardised
 
     assert _standardised(np.array([[1.0, np.nan], [1.0, np.nan]]))[:, 0].tolist() == [0.0, 0.0]
 

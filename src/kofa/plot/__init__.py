@@ -5,18 +5,13 @@ the Axes, or a Figure if it draws several. Neither settings of matplotlib nor th
 changed, and nothing is shown: that is up to the notebook, ``plt.show()`` or ``figure.savefig``.
 """
 
+from kofa.plot.data import data_heatmap
 from kofa.plot.factors import factor_correlation, factor_pairs, factor_violins, factors
 from kofa.plot.meaning import agreement, associations, enrichment
 from kofa.plot.overview import bound, data_overview, factor_relevance, variance_explained
 from kofa.plot.predicted import calibration, compare, confusion, predictions
 from kofa.plot.relevance import feature_relevance, kernel, kernel_weights, relevance_vectors
-from kofa.plot.weights import (
-    data_heatmap,
-    top_weights,
-    weights,
-    weights_heatmap,
-    weights_scatter,
-)
+from kofa.plot.weights import top_weights, weights, weights_heatmap, weights_scatter
 
 __all__ = [
     "agreement",
