@@ -139,7 +139,7 @@ def visible_texts(figure):
 def all_texts(ax):
     legend = ax.get_legend()
     return [
-        *ax.texts, ax.title, ax.xaxis.label, ax.yaxis.label,
+        *ax.texts, ax.title, ax._left_title, ax.xaxis.label, ax.yaxis.label,
         *([] if legend is None else legend.get_texts()), *shown_labels(ax.xaxis),
         *shown_labels(ax.yaxis),
     ]  # fmt: skip

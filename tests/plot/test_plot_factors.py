@@ -108,6 +108,7 @@ def test_rare_classes_of_many_are_one(z):
 def test_colour_by_views_and_predictions(model, data):
     by_view = kofa.plot.factors(model, data, colour="label")
     assert legend_of(by_view) == ["early", "late"]
+    assert by_view.get_legend().get_title().get_text() == "label"
     gene = kofa.plot.factors(model, data, colour=("real", "gene0"))
     seen = data["real"]["gene0"].dropna()
     assert values_of(gene.collections[1]) == pytest.approx(seen.to_numpy())

@@ -47,14 +47,19 @@ def read_colour(colour: Any, factors: Any, data: Any) -> Covariate | None:
 def _column(colour: Any, data: Any) -> Any:
     """The values that were passed, or found in the data."""
     if isinstance(colour, str):
-        return _in_data(colour, None, data)
+        return _named(_in_data(colour, None, data), colour)
     if isinstance(colour, tuple) and len(colour) == 2 and isinstance(colour[0], str):
         return _in_data(*colour, data)
-    if hasattr(colour, "name") and colour.name is None:
-        return colour.rename(_NAMELESS)
+    colour = _named(colour, _NAMELESS)
     if hasattr(colour, "columns") or hasattr(colour, "name") or np.ndim(colour) != 1:
         return colour
     return {_NAMELESS: colour}
+
+
+def _named(column: Any, name: str) -> Any:
+    """A Series that has no name gets one."""
+    nameless = hasattr(column, "name") and column.name is None
+    return column.rename(name) if nameless else column
 
 
 def _in_data(view: str, column: Any, data: Any) -> Any:

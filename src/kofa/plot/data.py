@@ -71,7 +71,7 @@ def data_heatmap(
                     limit=3.0 if signed else None)  # fmt: skip
     if not signed:
         image.set_clim(np.nanmin(shown), np.nanmax(shown))
-    colour_bar(ax, image, "standard deviations" if signed else "value",
+    colour_bar(ax, image, "z score" if signed else "value",
                extend="both" if signed else "neither")  # fmt: skip
     ax.set_xlabel(f"{len(z):,} samples, by {style.clipped(name)}")
     return ax

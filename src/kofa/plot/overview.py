@@ -118,7 +118,7 @@ def bound(model: Any, terms: bool = False, ax: Any = None) -> Any:
     else:
         values = np.asarray(model.lower_bounds_, dtype=float)
         ax.plot(np.arange(1, len(values) + 1), values, color=style.MAIN, marker=_dot(values))
-        ax.set_ylim(*_late(values))
+        ax.set_ylim(*_limits(_without_the_first(values)))
         ax.set_ylabel("lower bound")
     ax.set_xlabel("iteration")
     ax.xaxis.get_major_locator().set_params(integer=True)
@@ -130,8 +130,8 @@ def _draw_terms(ax: Any, model: Any) -> None:
     table = table_of(model, "bound_terms", ("iteration", "term", "value"))
     wide = grid(table, "iteration", "term", "value")
     rise = (wide - wide.iloc[-1]).to_numpy(float)
-    late = [_late(curve) for curve in rise.T]
-    order = np.argsort([low - high for low, high in late], kind="stable")
+    late = _without_the_first(rise)
+    order = np.argsort(-np.ptp(late, axis=0), kind="stable")
     for place, term in enumerate(order.tolist()):
         named = place < len(style.COLOURS)
         ax.plot(
@@ -139,7 +139,7 @@ def _draw_terms(ax: Any, model: Any) -> None:
             marker=style.marker(place) if named else None, markevery=max(1, len(rise) // 6),
             zorder=2 if named else 1, label=_term(wide.columns[term], place, len(order)),
         )  # fmt: skip
-    ax.set_ylim(min(low for low, _ in late), max(high for _, high in late))
+    ax.set_ylim(*_limits(late))
     ax.set_ylabel("difference from the last value")
     legend(ax)
 
@@ -156,10 +156,13 @@ def _dot(values: Array) -> str | None:
     return "o" if len(values) == 1 else None
 
 
-def _late(values: Array) -> tuple[float, float]:
-    """Limits that hold all but the first tenth of the iterations, of many."""
-    late = values[len(values) // 10 :] if len(values) >= 10 else values
-    low, high = float(late.min()), float(late.max())
+def _without_the_first(values: Array) -> Array:
+    """All but the first tenth of the iterations, of many."""
+    return values[len(values) // 10 :] if len(values) >= 10 else values
+
+
+def _limits(values: Array) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin
 

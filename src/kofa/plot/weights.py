@@ -112,7 +112,7 @@ def weights(
         name_points(ax, rank, values, list(features), by_size[: named.sum()])
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel=f"rank of {len(values):,} features", ylabel=_label(scale))
-    ax.set_title(style.clipped(name, 40), loc="left")
+    ax.set_title(style.clipped(name, 28), loc="left")
     return ax
 
 
@@ -189,7 +189,7 @@ def top_weights(
     ax.set_ylim(len(rows) - 0.5, -0.5)
     name_axis(ax.yaxis, rows["feature"].tolist())
     ax.set_xlabel(_label(scale))
-    ax.set_title(style.clipped(name, 40), loc="left")
+    ax.set_title(style.clipped(name, 28), loc="left")
     return ax
 
 
