@@ -164,11 +164,11 @@ def test_directions_of_ellipses():
 
         def transform(self, data, return_cov=False):  # noqa: ARG002
             mean = np.zeros((1, 2))
-            return (mean, np.array([[[2.0, 1.0], [1.0, 2.0]]])) if return_cov else mean
+            return (mean, np.array([[[3.0, 1.0], [1.0, 1.0]]])) if return_cov else mean
 
     ax = kofa.plot.factors(Tilted(), {"x": 1}, ellipses=True)
     drawn = ax.collections[0]
-    assert np.degrees(drawn._angles[0]) % 180 == pytest.approx(45)
+    assert np.degrees(drawn._angles[0]) % 180 == pytest.approx(22.5)
     assert drawn._widths[0] > drawn._heights[0]
 
 

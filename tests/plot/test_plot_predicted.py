@@ -81,6 +81,9 @@ def test_probabilities_of_what_is_true(held_out):
         assert shown == pytest.approx(rows[rows["column"] == name]["mean"].to_numpy())
     ax = kofa.plot.predictions(held_out, view="binary", column="hit0")
     assert tick_names(ax.xaxis) == ["0", "1"]
+    rows = held_out[held_out["column"] == "hit0"]
+    zeros = 1.0 - rows[rows["truth"] == 0]["mean"].to_numpy()
+    assert np.asarray(ax.collections[0].get_offsets())[:, 1] == pytest.approx(zeros)
 
 
 def test_predictions_of_a_model_for_data(model, data):
@@ -95,11 +98,11 @@ def test_predictions_of_a_model_for_data(model, data):
 
 
 def test_the_truth_is_matched_by_name(model, data):
-    given = {"real": data["real"].iloc[5:40], "positive": data["positive"].iloc[::-1]}
-    shown = kofa.plot.predictions(model, given, "positive", "dose0").collections[1].get_offsets()
-    mean = model.predict(given, "positive")["dose0"]
-    common = [name for name in mean.index if name in data["positive"].index]
-    expected = np.column_stack([data["positive"]["dose0"].loc[common], mean.loc[common]])
+    given = {"real": data["real"].iloc[::-1], "positive": data["positive"].iloc[5:40]}
+    shown = kofa.plot.predictions(model, given, "real", "gene0").collections[1].get_offsets()
+    mean = model.predict(given, "real")["gene0"]
+    truth = data["real"]["gene0"].loc[mean.index]
+    expected = np.column_stack([truth, mean])[truth.notna().to_numpy()]
     order = np.argsort(np.asarray(shown)[:, 0])
     assert np.asarray(shown)[order] == pytest.approx(expected[np.argsort(expected[:, 0])])
 

@@ -114,6 +114,7 @@ def test_a_kernel_its_reconstruction_and_the_error(kernels):
     kernel, back, error = (values_of(ax.images[0]) for ax in figure.axes[:3])
     assert back == pytest.approx(np.asarray(model.reconstruct(data, "w")))
     assert error == pytest.approx(kernel - back)
+    assert np.abs(error).max() < 0.2 * np.abs(kernel).max()
     limits = {ax.images[0].get_clim() for ax in figure.axes[:3]}
     ((low, high),) = limits
     assert low == -high

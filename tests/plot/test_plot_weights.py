@@ -67,6 +67,15 @@ def test_names_of_weights_point_at_them_and_stay_on_their_side():
     assert min(np.diff(heights)) * 72 * 2.6 * 0.77 >= style.SMALL
 
 
+def test_where_not_all_names_fit_those_nearest_zero_are_left_out():
+    table = pd.DataFrame({"feature": [f"g{j}" for j in range(100)], "factor": "factor1"})
+    for sign in (1.0, -1.0):
+        rising = table.assign(weight=sign * np.arange(1.0, 101.0))
+        ax = kofa.plot.weights(rising, n=100, scale="weight")
+        assert 10 < len(ax.texts) < 60
+        assert set(texts(ax)) == {f"g{j}" for j in range(100 - len(ax.texts), 100)}
+
+
 def test_weights_of_another_factor_and_scale():
     table = weights_table(30)
     ax = kofa.plot.weights(table, factor="factor2")
