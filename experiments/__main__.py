@@ -12,6 +12,7 @@ from typing import TextIO
 
 from experiments import registry
 from experiments.experiment import Experiment
+from experiments.protocol import FOLD_SEED
 from experiments.registry import GROUPS, Named
 from experiments.report import Runner
 from experiments.tasks import FOLDS, Options
@@ -24,12 +25,19 @@ def parser() -> argparse.ArgumentParser:
     groups = "; ".join(f"{name}: {what}" for name, what in GROUPS.items())
     made = argparse.ArgumentParser("python -m experiments", description=__doc__, epilog=groups)
     add = made.add_argument
-    add("names", nargs="*", metavar="NAME", help="an experiment, paper, bench, peers, or all")
+    add(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="an experiment, paper, bench, tuning, peers, or all",
+    )
     add("--list", action="store_true", help="print the names (of a group NAME) and stop")
     add("--data-dir", metavar="DIR", help="folder of the data sets (default: $KOFA_DATA)")
     add("-o", "--to", metavar="DIR", type=Path, default=Path("results"),
         help="for tables, pictures and the cache of results (default: results)")  # fmt: skip
     add("--jobs", type=_at_least(1), default=2, metavar="N", help="tasks at a time (default: 2)")
+    add("--fold-seed", type=_at_least(0), metavar="N",
+        help="other folds of data sets than those that figures are reported for (0)")  # fmt: skip
     add("--by-fold", action="append", default=[], metavar="FILE",
         help="for defaults-regression: R² of other methods on the same folds (JSON; may be "
         "repeated)")  # fmt: skip
@@ -83,6 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = made.parse_args(arguments)
     if given.data_dir is not None:
         os.environ["KOFA_DATA"] = given.data_dir
+    if given.fold_seed is not None:
+        os.environ[FOLD_SEED] = str(given.fold_seed)
     known, missing = registry.find()
     for module, package in missing.items():
         print(f"left out {module}: it needs {package}", file=sys.stderr)

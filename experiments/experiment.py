@@ -75,11 +75,12 @@ class Shown:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper."""
+    """A table or figure, of the paper unless another group is named."""
 
     tasks: Callable[[Options], list[Task]]
     show: Callable[[Results, Options], Shown]
-    group = "paper"
+    group: str = "paper"
+    own_data: bool = False  # planted, or shipped with scikit-learn: nothing has to be fetched
 
 
 # ---------------------------------------------------------------- rows of the benchmarks

@@ -17,6 +17,7 @@ from kofa.errors import DeclarationError
 GROUPS = {
     "paper": "tables and figures of the paper",
     "bench": "speed, memory and accuracy of kofa",
+    "tuning": "what half and twice of each number of kofa.tuning do",
     "peers": "other packages on the same data; they have to be installed",
 }
 NEED_GPY = ("MRD", "MRD (GPy)")

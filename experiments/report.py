@@ -89,7 +89,8 @@ class Runner:
             name: [task for task in experiment.tasks(options) if options.wants(task)]
             for name, experiment in experiments.items()
         }
-        fetch([task for some in tasks.values() for task in some], store)
+        needy = [name for name, experiment in experiments.items() if not experiment.own_data]
+        fetch([task for name in needy for task in tasks[name]], store)
         if idle := [name for name, some in tasks.items() if not some]:
             warn(f"None of the sets and methods are in: {', '.join(idle)}.")
         for name, some in tasks.items():

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import kofa
 from conftest import KINDS, mixed, two_views
 from kofa import DataError, DeclarationError, FileError
-from kofa.checks import check_number, check_word
+from kofa.checks import check_number, check_word, hint
 
 X = np.arange(12.0).reshape(6, 2) ** 1.5
 
@@ -38,7 +38,7 @@ def empty_column():
 FRAME = pd.DataFrame(X, columns=["a", "b"], index=list("uvwxyz"))
 
 BAD_DATA = {
-    "empty dict": ({}, "at least one view"),
+    "empty dict": ({}, r"at least one view but got an empty dict; pass such as \{'x': table\}\.$"),
     "not a dict": (X, r"dict.*got ndarray.*wrap"),
     "nothing observed": ({"x": np.full((6, 2), np.nan)}, "'x': there is no observed value"),
     "empty column": ({"x": empty_column()}, "'x', column 1: all values are missing"),
@@ -50,7 +50,7 @@ BAD_DATA = {
     "other rows": ({"x": X, "y": X[:4]}, "'x' 6, 'y' 4.*index"),
     "frame and array": (
         {"x": FRAME, "z": FRAME.iloc[::-1], "y": X},
-        "without sample names are matched by position",
+        "'y': expected sample names in every view.*without sample names it is matched by position",
     ),
     "samples without a name in a level": (
         {
@@ -70,9 +70,27 @@ BAD_DATA = {
         {"x": FRAME.rename(columns={"b": "a"})}, "'x': expected unique column names but 'a'",
     ),
     "strings": ({"x": np.array([["1", "a"], ["2", "b"]])}, "'x', column 0.*'1'"),
-    "dates": ({"x": pd.DataFrame({"d": pd.date_range("2020", periods=6)})}, "'x', column 'd'"),
+    "dates": (
+        {"x": pd.DataFrame({"d": pd.date_range("2020", periods=6)})},
+        "'x', column 'd': .*; convert the dates to numbers",
+    ),
     "complex": ({"x": X + 1j}, "'x', column 0: expected real numbers"),
-    "ragged": ({"x": [[1.0], [1.0, 2.0]]}, "'x': expected a table but its rows differ"),
+    "ragged": ({"x": [[1.0], [1.0, 2.0]]}, "'x': expected a table but its rows differ.*; give"),
+    "numbers as text": (
+        {"x": pd.DataFrame({"a": ["1.5", "2", "1.5"]})}, r"'x', column 'a': .*'1.5'; .*numbers as",
+    ),
+    "a word among numbers": (
+        {"x": pd.DataFrame({"a": [1.5, 2.0, 2.5, "n/a"]})},
+        "'x', column 'a': .*'n/a'; replace it, or mark it as missing with NaN",
+    ),
+    "words beside numbers in a list": (
+        {"x": [[1, "a"], [2, "b"], [3, "a"]]}, "'x', column 1: .*got 'a'; encode or drop",
+    ),
+    "a list of tables": ([X, X], "got list; name each table, such as"),
+    "a dict as a table": ({"x": {"a": [1.0]}}, "'x': expected a table.*DataFrame.* of it"),
+    "words in a column alone": (
+        {"x": pd.Series(list("mfmf"), name="sex")}, r"'sex': .*; encode.*the view as kofa\.C",
+    ),
     "names of another kind": (
         {"x": FRAME, "y": pd.DataFrame(X)}, "'x': it shares no sample.*'u', theirs such as 0",
     ),
@@ -81,13 +99,14 @@ BAD_DATA = {
         "'k': expected the columns.*'z' is not among them",
     ),
     "strings in a frame": (
-        {"x": pd.DataFrame({"a": [1.0, 2.0], "sex": ["m", "f"]})}, "'x', column 'sex'.*'m'.*drop",
+        {"x": pd.DataFrame({"a": [1.0, 2.0], "sex": ["m", "f"]})},
+        "'x', column 'sex'.*'m'; encode or drop the column, or make it a categorical view",
     ),
     "one sample": ({"x": X[:1]}, "at least 2 samples but got 1"),
-    "three dimensions": ({"x": X[None]}, "'x': expected a table.*3-D"),
+    "three dimensions": ({"x": X[None]}, "'x': expected a table.*3-D.*; make each sample one row"),
     "no columns": ({"x": X[:, :0]}, "'x': expected at least one column"),
-    "not a table": ({"x": "table.csv"}, "'x': expected a table such as.*'table.csv'"),
-    "rows that are used up": ({"x": (row for row in X)}, "'x': expected a table.*generator"),
+    "not a table": ({"x": "table.csv"}, "'x': expected a table such as.*'table.csv'; read the"),
+    "rows that are used up": ({"x": (row for row in X)}, "'x': expected a table.*gener.*; pass"),
     "no table": ({"x": X, "mutations": None}, "'mutations': .*got None; pass its data, or leave"),
     "integers beyond floats": (
         {"x": [[10**400, 1.0], [2.0, 3.0]]}, "'x', column 0: expected real numbers but got 1000",
@@ -110,14 +129,14 @@ BAD_DATA = {
     "names in a column": (
         {"x": FRAME.reset_index()}, r"'x', column 'index': .*'u'; all its.*set_index\('index'\)",
     ),
-    "transposed array": ({"x": X, "y": np.ones((4, 6)), "z": X}, "'y' 4.*'y' has as many columns"),
+    "transposed array": ({"x": X, "y": np.ones((4, 6)), "z": X}, "'y': .*'y' 4.*it has as many"),
     "transposed frame": (
         {"x": FRAME, "y": FRAME.T.rename("m{}".format)},
-        "shares no sample.*Columns of 'y' are samples of 'x': transposed",
+        "'x': it shares no sample.*columns of 'y' are its samples: transposed.*the .T of 'y'",
     ),
     "transposed frames": (
         {"x": FRAME.T, "y": FRAME.T.rename("m{}".format)},
-        "shares no sample.*share columns instead.*transposed.*of each table",
+        "shares no sample.*shares columns with 'y' instead.*transposed.*of each table",
     ),
     "sparse matrix": ({"x": scipy.sparse.eye(4).tocsr()}, "'x': sparse.*toarray"),
 }  # fmt: skip
@@ -146,8 +165,8 @@ BAD_DECLARATIONS = {
     "no factors": ({"views": REAL, "n_factors": 0}, "n_factors .*at least 1 or None but got 0"),
     "half a factor": ({"views": REAL, "n_factors": 2.5}, "n_factors.*2.5"),
     "no starts": ({"views": REAL, "n_init": 0}, "n_init"),
-    "no views": ({"views": {}}, "at least one view"),
-    "views as a list": ({"views": [kofa.Real()]}, "dict of name → view but got list"),
+    "no views": ({"views": {}}, r"dict of name → view but got \{\}; write such as.*kofa\.Real"),
+    "views as a list": ({"views": [kofa.Real()]}, r"dict of name → view but got \[Real.*; write"),
     "not a view": ({"views": {"x": "real"}}, r"'x': expected a view such as kofa.Real\(\)"),
     "noise": ({"views": {"x": kofa.Real(noise="both")}}, "'x': expected noise.*'both'"),
     "sparse": ({"views": {"x": kofa.Real(sparse="yes")}}, "'x': expected sparse.*'yes'"),
@@ -156,10 +175,10 @@ BAD_DECLARATIONS = {
     "degree": ({"views": {"x": kofa.Real(kernel=kofa.Polynomial(0.5))}}, "'x'.*degree.*0.5"),
     "tiny width": ({"views": {"x": kofa.Real(kernel=kofa.RBF(1e-200))}}, "'x'.*width"),
     "tolerance": ({"views": REAL, "tol": "small"}, "tol.*'small'"),
-    "callback": ({"views": REAL, "callback": 3}, "callable callback"),
+    "callback": ({"views": REAL, "callback": 3}, "callback to be a function, or None but got 3"),
     "seed": ({"views": REAL, "random_state": -1}, "random_state.*-1"),
     "unknown output": ({"views": REAL, "outputs": ["z"]}, "Unknown output 'z'.*'x'"),
-    "output as a string": ({"views": REAL, "outputs": "x"}, r"write \['x'\]"),
+    "output as a string": ({"views": REAL, "outputs": "x"}, r"but got 'x'; write outputs=\['x'\]"),
     "sparse of another kind": (real(kernel="rbf", sparse="rvm"), "'x': expected sparse.*'rvm'"),
     "sparse as a number": (real(kernel="rbf", sparse=1), "'x': expected sparse.*got 1"),
     "ard without a kernel": (real(sparse="ard"), "'x': sparse='ard'.*kernel.*sparse=True"),
@@ -169,24 +188,30 @@ BAD_DECLARATIONS = {
     "share of nothing": (sparse(np.nan), "'x'.*share.*nan"),
     "a cap on nothing": (
         real(kernel="rbf", landmarks=kofa.Landmarks(keep=0.1)),
-        "'x'.*keep of its landmarks is a cap.*sparse=True",
+        "'x': keep in its landmarks limits.*; add sparse=True, or leave keep out",
     ),
     "a cap without a kernel": (
         real(sparse=True, landmarks=kofa.Landmarks(keep=9)),
-        "'x'.*keep of its landmarks is a cap.*a kernel",
+        "'x': keep in its landmarks limits.*; add a kernel and sparse=True",
     ),
-    "no landmarks left": (sparse(0), "'x'.*keep a number of at least 2.*got 0"),
-    "one landmark left": (sparse(1), "'x'.*keep a number of at least 2.*got 1"),
+    "landmarks without a kernel": (
+        real(landmarks=kofa.Landmarks(9)), "'x': landmarks are for kernels.*; add a kernel such as",
+    ),
+    "a number of landmarks without a kernel": (
+        real(landmarks=9), "'x': landmarks are for kernels.*or leave landmarks out",
+    ),
+    "no landmarks left": (sparse(0), r"'x'.*landmarks\.keep.*whole number of at least 2.*got 0"),
+    "one landmark left": (sparse(1), r"'x'.*landmarks\.keep.*whole number of at least 2.*got 1"),
     "half a landmark": (sparse(2.5), r"'x'.*keep.*2\.5"),
     "no caps": (sparse((0.5, "few")), r"'x'.*keep.*\(0\.5, 'few'\)"),
     "many caps": (sparse((0.5, 3, 4)), "'x'.*a pair.*0.5, 3, 4"),
     "choice of landmarks": (
         real(kernel="rbf", landmarks=kofa.Landmarks(by="kmeans")),
-        "'x'.*by 'random' or.*'kmeans'; did you mean 'kmeans\\+\\+'",
+        r"'x'.*landmarks\.by to be 'random', .*'kmeans'; did you mean 'kmeans\+\+'\?$",
     ),
     "landmarks in landmarks": (
         real(kernel="rbf", landmarks=kofa.Landmarks(kofa.Landmarks(5))),
-        r"'x'.*landmarks 'auto'.*got Landmarks\(n=5",
+        r"'x'.*landmarks to be 'auto'.*got Landmarks\(n=5",
     ),
     "landmarks as a word": (real(kernel="rbf", landmarks="many"), "'x'.*landmarks.*'many'"),
     "negative relevance": (
@@ -238,12 +263,14 @@ BAD_DECLARATIONS = {
     "kernels in kernels": (real(kernel=["rbf", ["linear"]]), "'x'.*expected a kernel"),
     "only outputs": ({"views": REAL, "outputs": ["x"]}, "not an output"),
     # Values of any sort in any place:
-    "outputs as a number": ({"views": REAL, "outputs": 3}, "outputs as a list of names.*got 3"),
+    "outputs as a number": ({"views": REAL, "outputs": 3}, "outputs to be a list of names.*got 3"),
     "outputs in a list": ({"views": REAL, "outputs": [["x"]]}, r"Unknown output \['x'\].*'x'"),
     "outputs that are used up": (
-        {"views": REAL, "outputs": (n for n in ["x"])}, "outputs as a list of names.*generator",
+        {"views": REAL, "outputs": (n for n in ["x"])}, "outputs to be a list of names.*generator",
     ),
-    "outputs with a slip": ({"views": REAL, "outputs": ["X"]}, "Unknown output 'X'.*mean 'x'"),
+    "outputs with a slip": (
+        {"views": REAL, "outputs": ["X"]}, r"Unknown output 'X'; did you mean 'x'\?$",
+    ),
     "factors beyond sizes": ({"views": REAL, "n_factors": 10**400}, "n_factors.*got 1000"),
     "iterations beyond print": ({"views": REAL, "max_iter": -(10**5000)}, "max_iter.*too large"),
     "tolerance of nothing": ({"views": REAL, "tol": np.nan}, "tol.*nan"),
@@ -256,7 +283,7 @@ BAD_DECLARATIONS = {
     "noise that is not there": (real(noise=pd.NA), "'x': expected noise.*<NA>"),
     "scale as an array": (real(scale=np.ones(2)), "'x': expected scale.*array"),
     "choices of landmarks": (
-        real(kernel="rbf", landmarks=kofa.Landmarks(by=np.ones(2))), "'x'.*landmarks by.*arr",
+        real(kernel="rbf", landmarks=kofa.Landmarks(by=np.ones(2))), r"'x'.*landmarks\.by.*array",
     ),
     "landmarks beyond sizes": (real(kernel="rbf", landmarks=10**400), "'x'.*landmarks.*1000"),
     "degree of nothing": (real(kernel=kofa.Polynomial(degree=np.nan)), "'x'.*degree.*nan"),
@@ -291,14 +318,17 @@ BAD_DECLARATIONS = {
     "kernel in capitals": (real(kernel="RBF"), "'x'.*kernel among.*'RBF'; did you mean 'rbf'"),
     "kernel with a slip": (real(kernel="polinomial"), "'x'.*did you mean 'polynomial'"),
     "kernel of another name": (real(kernel="Gaussian"), "'x'.*'Gaussian'; did you mean 'rbf'"),
-    "gaussian": ({"views": {"x": "gaussian"}}, r"'x': .*got 'gaussian': write kofa\.Real\(\)"),
+    "gaussian": ({"views": {"x": "gaussian"}}, r"'x': .*got 'gaussian'; write kofa\.Real\(\)"),
     "bernoulli": ({"views": {"x": "Bernoulli"}}, r"'x': .*write kofa\.Binary\(\)"),
     "poisson": ({"views": {"x": "poisson"}}, r"'x': .*write kofa\.Count\(\)"),
     "multinomial": ({"views": {"x": "multinomial"}}, r"'x': .*write kofa\.Categorical\(\)"),
     "log-normal": ({"views": {"x": "log-normal"}}, r"'x': .*write kofa\.Positive\(\)"),
     "counts": ({"views": {"x": "counts"}}, r"'x': .*write kofa\.Count\(\)"),
     "kernel as a view": ({"views": {"x": "rbf"}}, r"'x': .*write kofa\.Real\(kernel='rbf'\)"),
-    "view with a slip": ({"views": {"x": "binery"}}, "'x': .*did you mean 'binary'"),
+    "view with a slip": ({"views": {"x": "binery"}}, r"'x': .*; write kofa\.Binary\(\)\.$"),
+    "view as a word": ({"views": {"x": "table"}}, r"'x': .*; write kofa\.Real\(\) or .*kofa\.C"),
+    "view as a class": ({"views": {"x": kofa.Count}}, r"'x': .*; write kofa\.Count\(\)\.$"),
+    "table as a view": ({"views": {"x": X}}, "'x': .*; declare the kind of the table here, and"),
     "view that is None": ({"views": {"x": None}}, r"'x': .*write kofa\.Real\(\), or leave"),
 }  # fmt: skip
 
@@ -310,8 +340,13 @@ def test_bad_declarations_in_fit(options, message):
 
 
 def test_declared_view_must_be_in_the_data():
-    with pytest.raises(DataError, match="'y': it is declared but not in the data"):
-        kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}).fit({"x": X})
+    model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()})
+    with pytest.raises(DataError, match="'y': it is declared but not in the data; pass its table"):
+        model.fit({"x": X})
+    with pytest.raises(DataError, match=r"'y': it is declared but not.*'z', which is not decl"):
+        model.fit({"x": X, "z": X})
+    with pytest.raises(DataError, match="Unknown view 'z'; the model has 'x', 'y'"):
+        model.fit({"x": X, "y": X, "z": X})
 
 
 def test_kernel_that_cannot_take_holes():
@@ -350,7 +385,7 @@ def test_outputs_need_two_labelled_samples():
                kofa.Mixture([kofa.Linear()]), kofa.RBF()],
 )  # fmt: skip
 def test_kernel_that_cannot_be_called_yet(kernel):
-    with pytest.raises(DeclarationError, match=r"left to the data: set|relevance for each of 2"):
+    with pytest.raises(DeclarationError, match=r"left to the data; set|relevance for each of 2"):
         kernel(X, X)
 
 
@@ -500,54 +535,77 @@ def model(rng):
 
 
 def test_unknown_views_after_fit(model):
-    with pytest.raises(DataError, match="Unknown view 'z'; this model has 'x', 'y'"):
+    with pytest.raises(DataError, match="Unknown view 'z'; the model has 'x', 'y'"):
         model.predict({"x": np.zeros((1, 5))}, "z")
     with pytest.raises(DataError, match="Unknown view 'z'"):
         model.transform({"z": np.zeros((1, 5))})
-    with pytest.raises(DataError, match="other than 'x'"):
-        model.predict({"x": np.zeros((1, 5))}, "x")
+    for data in ({"x": np.zeros((1, 5))}, {}):
+        with pytest.raises(
+            DataError, match=r"other than 'x' to .*; pass a table of 'y', or use rec"
+        ):
+            model.predict(data, "x")
+    with pytest.raises(DataError, match=r"got only None for tables; pass such as .*are 'x', 'y'"):
+        model.predict({"x": None}, "y")
+
+
+def test_the_view_to_predict_has_to_be_named_where_there_are_several(rng):
+    data = two_views(rng) | {"z": rng.normal(size=(len(two_views(rng)["x"]), 1))}
+    views = dict.fromkeys(data, kofa.Real())
+    model = kofa.FactorModel(views, 2, outputs=["y", "z"], callback=lambda _: True).fit(data)
+    with pytest.raises(
+        DataError, match=r"view to predict; name it: .*the outputs 'y', 'z'"
+    ) as caught:
+        model.predict({"x": data["x"]})
+    assert (caught.value.option, caught.value.view) == ("view", None)
 
 
 def test_other_columns_than_in_fit(model):
     with pytest.raises(DataError, match=r"'x': expected 5 columns as in fit but got 3"):
         model.transform({"x": np.zeros((2, 3))})
     named = kofa.FactorModel().fit({"x": FRAME})
-    with pytest.raises(DataError, match=r"'x'.*column 'b' is missing"):
+    with pytest.raises(DataError, match=r"'x', column 'b': .*but this one is missing; pass it"):
         named.transform({"x": FRAME[["a"]]})
     with pytest.raises(DataError, match=r"dict of view name"):
         named.predict(FRAME.to_numpy(), "x")
-    with pytest.raises(DataError, match=r"'x'.*'c' is new"):
+    with pytest.raises(DataError, match=r"'x', column 'c': .*but this one is new; leave it out"):
         named.transform({"x": FRAME.assign(c=1.0)})
 
 
 def test_transposed_tables_after_fit(model):
     with pytest.raises(DataError, match=r"'x': expected 5 columns.*got 7; transposed\?"):
         model.transform({"x": np.zeros((5, 7))})
-    with pytest.raises(DataError, match=r"'x': .*rows have their names: transposed\?"):
+    with pytest.raises(
+        DataError, match=r"'x': expected 5 columns.*got 1; .*write \[\[…\]\] for one"
+    ):
+        model.transform({"x": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    with pytest.raises(DataError, match=r"'x': .*rows have their names; transposed\?"):
         kofa.FactorModel().fit({"x": FRAME}).transform({"x": FRAME.T})
 
 
 @pytest.mark.parametrize(
     "quantiles", [["a"], "half", [[0.5]], np.ones((1, 2, 1)), [10**400], [None], [pd.NA], {}, [1j],
-                  [Decimal("sNaN")], [True]],
+                  [Decimal("sNaN")], [True], []],
 )  # fmt: skip
 def test_quantiles_that_are_none(model, quantiles):
     with pytest.raises(DataError, match="'y': expected quantiles as a list of numbers between 0"):
         model.predict_quantiles({"x": np.zeros((1, 5))}, "y", quantiles)
 
 
+WRONG_VIEW = "(Unknown view|Expected the name of one view but got) .*"
+
+
 @pytest.mark.parametrize("view", [["y"], None, np.array(["y", "x"]), {}, pd.NA, pd.Series([1, 2])])
 def test_views_that_are_none(model, view):
     for ask in (model.weights, model.feature_relevance, model.selected_features):
-        with pytest.raises(DataError, match=r"Unknown view .*this model has 'x', 'y'"):
+        with pytest.raises(DataError, match=f"{WRONG_VIEW}; the model has 'x', 'y'"):
             ask(view)
-    none = "Expected view to say what to predict; this model has no outputs, .*'x', 'y'"
-    with pytest.raises(DataError, match=none if view is None else "Unknown view"):
+    none = "Expected the view to predict; name it: the model has no outputs, .*'x', 'y'"
+    with pytest.raises(DataError, match=none if view is None else WRONG_VIEW):
         model.predict({"x": np.zeros((1, 5))}, view)
 
 
 def test_unknown_views_suggest_the_nearest(model):
-    with pytest.raises(DataError, match=r"Unknown view 'Y'.*did you mean 'y'"):
+    with pytest.raises(DataError, match=r"Unknown view 'Y'; did you mean 'y'\?$"):
         model.weights("Y")
 
 
@@ -555,7 +613,9 @@ def test_odd_choices_of_features(rng):
     data = two_views(rng)
     model = kofa.FactorModel({"x": kofa.Real(sparse=True), "y": kofa.Real()}).fit(data)
     for threshold in ("much", [1.0], np.ones(2), np.nan, 10**400):
-        with pytest.raises(DataError, match="'x': expected threshold to be a number but got"):
+        with pytest.raises(
+            DataError, match="'x': expected threshold to be a number, or None but got"
+        ):
             model.selected_features("x", threshold=threshold)
     with pytest.raises(DataError, match=r"'x': expected top.*True"):
         model.selected_features("x", top=True)
@@ -579,7 +639,7 @@ def test_kernel_functions_that_return_no_numbers(wrong):
     def odd(*_):
         return wrong
 
-    with pytest.raises(DataError, match="kernel function odd to return an array of numbers"):
+    with pytest.raises(DataError, match="'x': expected the kernel function odd to return an array"):
         kofa.FactorModel({"x": kofa.Real(kernel=odd)}).fit({"x": X})
 
 
@@ -592,6 +652,14 @@ def test_kernel_functions_that_return_no_numbers(wrong):
         (kofa.FactorModel, "output", "outputs"),
         (kofa.KernelFactorRegressor, "kernels", "kernel"),
         (kofa.KernelFactorAnalysis, "n_factor", "n_factors"),
+        (kofa.Real, "kernal", "kernel"),
+        (kofa.Count, "landmark", "landmarks"),
+        (kofa.RBF, "gamma", "width"),
+        (kofa.Laplacian, "length_scale", "width"),
+        (kofa.Polynomial, "coef0", "offset"),
+        (kofa.Linear, "relevances", "relevance"),
+        (kofa.Diffusion, "neighbors", "neighbours"),
+        (kofa.Mixture, "weight", "weights"),
     ],
 )
 def test_unexpected_parameters_suggest_the_nearest(make, name, meant):
@@ -601,7 +669,7 @@ def test_unexpected_parameters_suggest_the_nearest(make, name, meant):
 
 
 def test_unexpected_parameters_without_a_near_one():
-    with pytest.raises(TypeError, match=r"argument 'colour'\."):
+    with pytest.raises(TypeError, match="'colour'; there are 'views', 'n_factors', 'outp"):
         kofa.FactorModel(colour="red")
 
 
@@ -661,8 +729,8 @@ def test_errors_of_data_have_fields():
     with pytest.raises(DataError) as caught:
         kofa.FactorModel({"y": kofa.Count()}).fit({"y": FRAME})
     error = caught.value
-    assert (error.view, error.column, error.cure) == ("y", "a", "round them")
-    assert error.kinds == ("Real", "Positive")
+    assert (error.view, error.column, error.kinds) == ("y", "a", ("Real", "Positive"))
+    assert error.cure == "round them, or declare the view as kofa.Real() or kofa.Positive()"
     with pytest.raises(DeclarationError) as caught:
         kofa.FactorModel(max_iter=0).fit({"x": X})
     assert caught.value.option == "max_iter"
@@ -691,6 +759,22 @@ def test_options_that_are_fine():
     check_number("n", None, ["auto", None])
     check_word("noise", "auto", ["auto", "view"])
     check_word("scale", np.bool_(True), [True, False])
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "found"),
+    [
+        ("Y", ["x", "y"], "did you mean 'y'?"),
+        ("z", ["zx", "y"], "there are 'zx', 'y'"),  # one letter is like too many
+        ("xs", ["x", "rna"], "there are 'x', 'rna'"),
+        ("gg1", ["g1", "g2"], "did you mean 'g1'?"),
+        ("rma", ["rna", 7], "did you mean 'rna'?"),
+        (71, [710, 17], "did you mean 710?"),
+        ("x", [], "there are none"),
+    ],
+)
+def test_hints(word, known, found):
+    assert hint(word, known, "there are") == found
 
 
 @pytest.mark.parametrize("value", [1, "True", None, np.ones(2), [True]])
@@ -776,7 +860,7 @@ def test_zeros_and_ones_taken_as_real_are_warned_of():
 
 @pytest.mark.parametrize(
     ("view", "value", "effect"),
-    [(kofa.Real(), 3.0, "predicts itself"), (kofa.Count(), 0.0, "predicts itself"),
+    [(kofa.Real(), 3.0, "explains nothing"), (kofa.Count(), 0.0, "explains nothing"),
      (kofa.Real(kernel="rbf"), 3.0, "does not tell samples apart"),
      (kofa.Real(kernel=["rbf", "linear"]), 3.0, "does not tell")],
 )  # fmt: skip

@@ -91,6 +91,7 @@ def test_regressor_std_and_quantiles_cover_the_targets(rng):
     assert_allclose(mean, model.predict(X[100:]))
     assert 0.8 < np.mean(np.abs(y[100:] - mean) < 2 * std) <= 1.0
     low, high = model.predict_quantiles(X[100:], [0.05, 0.95])
+    np.testing.assert_array_equal(model.predict_quantiles(X[100:]), [low, high])
     assert low.shape == (100,)
     assert np.all((low < mean) & (mean < high))
 
@@ -188,12 +189,12 @@ def test_regressor_takes_a_constant_target(rng):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (None, "KernelFactorRegressor requires y"),
+        (None, r"KernelFactorRegressor requires y .*; call fit\(X, y\)"),
+        (["a", "b"] * 10, "numbers in y but it has words; .*KernelFactorClassifier"),
         (np.full(20, np.nan), "at least 2 rows of y that are not missing but got 0"),
         (np.r_[1.0, np.full(19, np.nan)], "at least 2 rows of y that are not missing but got 1"),
         (np.r_[np.inf, np.ones(19)], "Input y contains infinity"),
         (np.ones(19), "inconsistent numbers of samples"),
-        (["a"] * 20, "could not convert string"),
     ],
 )
 def test_bad_targets_are_named(rng, y, message):
@@ -470,20 +471,20 @@ def test_columns_in_no_view_are_not_used(rng):
     ("options", "message"),
     [
         ({"columns": {"a": ["height"]}}, "View 'a', column 'height': X has no names of columns"),
-        ({"columns": {"a": [0, 4]}}, "View 'a': X has no column 4; it has 4 columns"),
+        ({"columns": {"a": [0, 4]}}, "View 'a': X has no column 4; it has columns 0 to 3"),
         ({"columns": {"a": []}}, "View 'a': expected at least one column"),
         ({"columns": {"a": slice(9, 12)}}, "View 'a': expected at least one column"),
         ({"columns": {"a": [0, -4]}}, "View 'a': expected each column once"),
         ({"columns": {"a": [True, False]}}, "View 'a': expected names or positions"),
         ({"columns": {"a": 1.5}}, "View 'a': expected names or positions"),
-        ({"columns": {"y": [0]}}, "View 'y': expected another name"),
-        ({"columns": ["a"]}, "Expected columns as a dict"),
-        ({"columns": {}}, "Expected columns as a dict"),
+        ({"columns": {"y": [0]}}, "View 'y': this is the name of the target; choose"),
+        ({"columns": ["a"]}, r"Expected columns to be a dict.*got \['a'\]; write such as"),
+        ({"columns": {}}, "Expected columns to be a dict"),
         ({"kernel": {"a": "rbf"}}, "Unknown view 'a' in kernel; the views are 'X'"),
-        ({"columns": {"a": [0], "b": [1]}, "sparse": {"a": True}}, "View 'b': expected .*sparse"),
+        ({"columns": {"a": [0], "b": [1]}, "sparse": {"a": True}}, "View 'b': sparse has no entry"),
         ({"kernel": "rbff"}, "View 'X': expected a kernel among"),
         ({"n_factors": 0}, "n_factors to be a whole number"),
-        ({"scale": "yes"}, "View 'X': expected scale True or False"),
+        ({"scale": "yes"}, "View 'X': expected scale to be True or False"),
         ({"landmarks": 1}, "View 'X': expected landmarks"),
         ({"tol": -1.0}, "tol to be a number"),
         ({"random_state": "seed"}, "random_state"),
@@ -500,7 +501,7 @@ def test_unknown_names_of_columns_are_named(rng):
     pd = pytest.importorskip("pandas")
     X, y = waves(rng, 20)
     estimator = KernelFactorRegressor(columns={"body": ["a", "hieght"]})
-    with pytest.raises(kofa.DeclarationError, match="View 'body': X has no column 'hieght'"):
+    with pytest.raises(kofa.DeclarationError, match="'body': X has no column 'hieght'; its col"):
         estimator.fit(pd.DataFrame(X, columns=list("abcd")), y)
 
 
@@ -568,8 +569,9 @@ def test_grid_search_over_kernel_and_factors_in_a_pipeline(rng):
     }
     search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2).fit(X, y)
     assert search.best_params_["kernelfactorregressor__kernel"] is not None
-    assert search.best_params_["kernelfactorregressor__n_factors"] == 20
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    np.testing.assert_allclose(scores[::2], scores[1::2])  # one output is carried by one factor
     assert search.predict(X).shape == y.shape
 
 
@@ -693,5 +695,7 @@ def test_analysis_finds_what_the_model_finds(rng):
 def test_words_in_x_are_named_by_their_column(estimator):
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame({"age": [1.0, 2.0, 3.0], "sex": ["f", "m", "f"]})
-    with pytest.raises(kofa.DataError, match=r"Column 'sex' of X: could not convert.*'f'"):
+    with pytest.raises(
+        kofa.DataError, match=r"X, column 'sex': expected real numbers but got 'f'; enc"
+    ):
         estimator.fit(X, [1.0, 2.0, 3.0])

@@ -513,10 +513,10 @@ def test_the_only_output_is_predicted_unless_a_view_is_named(rng):
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_quantiles"])
 def test_which_view_is_not_guessed(rng, method):
     model, new = labelled_views(rng, sick=kofa.Binary(), dose=kofa.Positive())
-    with pytest.raises(kofa.DataError, match=r"what to predict.* outputs 'sick', 'dose'"):
+    with pytest.raises(kofa.DataError, match=r"view to predict.* outputs 'sick', 'dose'"):
         getattr(model, method)(new)
     model = kofa.FactorModel().fit(two_views(rng))
-    with pytest.raises(kofa.DataError, match=r"what to predict.* no outputs, .* 'x', 'y'"):
+    with pytest.raises(kofa.DataError, match=r"view to predict.* no outputs.* 'x', 'y'"):
         getattr(model, method)(two_views(rng))
 
 

@@ -176,31 +176,49 @@ def test_names_that_occur_twice_are_an_error_with_the_cure(adata, what):
 
 def test_a_view_that_is_nowhere_is_an_error_that_lists_what_there_is(mdata):
     with pytest.raises(
-        kofa.DataError, match=r"'rnaa': expected a modality.*'rna', 'prot', 'rna:counts', 'stage'"
+        kofa.DataError,
+        match=r"'rnaa': expected the name of a modality.*'rna', 'prot', 'rna:counts', 'stage'",
     ):
         fast({"rnaa": kofa.Real(), "prot": kofa.Real()}).fit(mdata)
 
 
 def test_the_view_of_an_anndata_is_called_x(adata):
-    with pytest.raises(kofa.DataError, match=r"'rna': expected a modality.*'X', 'counts'"):
+    with pytest.raises(
+        kofa.DataError, match=r"'rna': expected the name of a modality.*'X', 'counts'"
+    ):
         fast({"rna": kofa.Real()}).fit(adata)
 
 
 @pytest.mark.parametrize(
-    ("layers", "told"),
+    ("layers", "message"),
     [
-        ({"atac": "counts"}, "got 'atac'; there is 'rna', 'prot'"),
-        ({"rna": "raw"}, "no layer 'raw'"),
+        ({"atac": "counts"}, "no modality 'atac'; the modalities are 'rna', 'prot'"),
+        ({"rna": "raw"}, "'rna': there is no layer 'raw'; its layers are 'counts'"),
+        ({"rna": "count"}, r"'rna': there is no layer 'count'; did you mean 'counts'\?"),
     ],
-    ids=["modality", "layer"],
+    ids=["modality", "layer", "slip"],
 )
-def test_layers_that_are_not_there_are_errors(mdata, layers, told):
-    with pytest.raises(kofa.DataError, match=told):
+def test_layers_that_are_not_there_are_errors(mdata, layers, message):
+    with pytest.raises(kofa.DataError, match=message) as caught:
         omics.from_mudata(mdata, layers=layers)
+    assert caught.value.option == "layers"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("views", "rna", r"views to be a list of names, or None but got 'rna'; write \['rna'\]"),
+        ("layers", ["counts"], "layers to be a dict of modality → layer"),
+    ],
+)
+def test_options_of_other_types_are_errors(mdata, option, value, message):
+    with pytest.raises(kofa.DeclarationError, match=message) as caught:
+        omics.from_mudata(mdata, **{option: value})
+    assert caught.value.option == option
 
 
 def test_other_objects_are_an_error():
-    with pytest.raises(kofa.DataError, match="Expected a MuData or AnnData but got dict"):
+    with pytest.raises(kofa.DataError, match="Expected a MuData or AnnData but got dict; pass a d"):
         omics.from_mudata({})
 
 
@@ -374,7 +392,7 @@ def test_new_data_may_lack_views_and_have_others(mdata):
     labels = model.predict(new, "stage")
     assert labels.index.equals(new.obs_names)
     assert "X_kofa" not in new.obsm
-    with pytest.raises(kofa.DataError, match=r"'rna': expected a modality.*'atac'"):
+    with pytest.raises(kofa.DataError, match=r"'rna': expected the name of a modality.*'atac'"):
         model.transform(md.MuData({"atac": study(seed=2)["prot"]}))
 
 

@@ -177,6 +177,7 @@ def factor_relevance(model: FactorModel) -> tuple[list[str], Array]:
 
     The signal of view m along factor k is Σ_d ⟨w_dk⟩², for factors of variance one.
     """
-    signal = np.array([(view.weights.mean**2).sum(axis=0) for view in model.posterior_.values()])
+    fitted = model._fitted  # whose weights are on the scale of the model
+    signal = np.array([(fitted.weights(name).mean ** 2).sum(axis=0) for name in fitted.views])
     total = np.maximum(signal.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     return list(model.views_), signal / total

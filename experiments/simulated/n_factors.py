@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
+from typing import Any
+from unittest import mock
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -15,6 +17,9 @@ from experiments.experiment import Mark, Measurement, Row, skipped
 from experiments.simulated import hidden_views
 from experiments.tasks import Array
 from kofa import Binary, Count, FactorModel, Real
+from kofa.inference import fit
+from kofa.inference.start import in_random_rotation, spectral
+from kofa.inspection import agreement
 
 TRUE, ALLOWED, SEEDS = 8, 20, range(3)
 KINDS = {"Real": Real, "Binary": Binary, "Count": Count}
@@ -45,19 +50,57 @@ def found(n: int, kind: str, allowed: int | None = ALLOWED) -> Iterator[tuple[st
     """What was asked, and the number of factors that a fit keeps."""
     for views, columns, holes, seed in product((2, 3), (30, 100, 500), HOLES, SEEDS):
         tables = problem(n, views, columns, holes, kind, seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = FactorModel({name: KINDS[kind]() for name in tables}, allowed).fit(tables)
-        yield f"{views} × {columns}, {holes}", model.n_factors_
+        yield f"{views} × {columns}, {holes}", _n_factors(tables, kind, allowed)
 
 
 def grid(n: int, kind: str) -> Row:
     """All of one size and kind."""
-    results = list(found(n, kind))
-    exact = np.mean([k == TRUE for _, k in results])
-    wrong = {f"{what}: {k}" for what, k in results if k != TRUE}
-    text = f"{exact:.0%} of {len(results)}" + (f" ({'; '.join(sorted(wrong))})" if wrong else "")
     what = f"{TRUE} factors found of {ALLOWED} allowed, N = {n:,}, {kind}"
+    return _counted(list(found(n, kind)), what)
+
+
+CORNERS: dict[int, list[tuple[int, int, str, str]]] = {  # views, columns, holes, kind
+    20_000: [
+        (2, 30, HOLES[0], "Real"),
+        (2, 30, HOLES[1], "Real"),
+        (3, 100, HOLES[2], "Real"),
+        (2, 500, HOLES[0], "Real"),
+        (2, 30, HOLES[0], "Binary"),
+        (2, 30, HOLES[2], "Binary"),
+        (2, 30, HOLES[0], "Count"),
+    ],
+    100_000: [
+        (2, 30, HOLES[0], "Real"),
+        (2, 30, HOLES[1], "Real"),
+        (3, 30, HOLES[2], "Real"),
+        (2, 30, HOLES[0], "Binary"),
+        (2, 30, HOLES[0], "Count"),
+    ],
+}
+
+
+def corners(n: int) -> Row:
+    """A few of the largest problems, and without a ceiling as well where it is cheap."""
+    results = []
+    for views, columns, holes, kind in CORNERS[n]:
+        tables = problem(n, views, columns, holes, kind, 0)
+        for allowed in (ALLOWED, None)[: 2 if kind == "Real" and holes != HOLES[1] else 1]:
+            k = _n_factors(tables, kind, allowed)
+            results.append((f"{kind}, {views} × {columns}, {holes}, {allowed} allowed", k))
+    return _counted(results, f"{TRUE} factors found, corners, N = {n:,}")
+
+
+def _n_factors(tables: dict[str, Array], kind: str, allowed: int | None) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = FactorModel({name: KINDS[kind]() for name in tables}, allowed).fit(tables)
+    return int(model.n_factors_)
+
+
+def _counted(results: list[tuple[str, int]], what: str) -> Row:
+    exact = np.mean([k == TRUE for _, k in results])
+    wrong = {f"{name}: {k}" for name, k in results if k != TRUE}
+    text = f"{exact:.0%} of {len(results)}" + (f" ({'; '.join(sorted(wrong))})" if wrong else "")
     return Row(what, float(exact), Mark(low=0.9), text)
 
 
@@ -103,8 +146,73 @@ def ceilings(name: str) -> Row:
     return Row(what, change, mark, f"{text}; median matched correlation {same:.3f}")
 
 
+# ---------------------------------------------------------------- the same factors again
+
+STRONG = 0.01  # share of the variance of the views that a factor explains on average
+
+
+def from_other_start(tables: dict[str, Array], seed: int) -> FactorModel:
+    """A fit that begins with another rotation of the leading directions of the views."""
+
+    def anywhere(engine: Any, n_factors: int, rng: Any, above_noise: bool = False) -> Any:
+        Z = spectral(engine, n_factors, rng, above_noise)
+        return in_random_rotation(engine, Z, Z.shape[1], np.random.default_rng(seed))
+
+    with mock.patch.object(fit, "spectral", anywhere):
+        return FactorModel().fit(tables)
+
+
+def of_halves(tables: dict[str, Array], seed: int) -> tuple[FactorModel, FactorModel]:
+    """Two fits, each to one half of the samples."""
+    n = len(next(iter(tables.values())))
+    order = np.random.default_rng(seed).permutation(n)
+    halves = order[: n // 2], order[n // 2 :]
+    one, two = ({name: y[rows] for name, y in tables.items()} for rows in halves)
+    return FactorModel().fit(one), FactorModel().fit(two)
+
+
+def strong_agreement(tables: dict[str, Array], one: FactorModel, two: FactorModel) -> Array:
+    """|r| of each strong factor of one fit with its match in the other, on all samples."""
+    shares = np.zeros(one.n_factors_)
+    for name, y in tables.items():
+        W = np.asarray(one.weights(name)) / np.std(y, axis=0)[:, None]
+        shares += (W**2).mean(axis=0) / len(tables)
+    table = agreement(one.transform(tables), two.transform(tables))
+    r = table["r"].abs().fillna(0.0).to_numpy()[: one.n_factors_]
+    return np.asarray(r[shares >= STRONG])
+
+
+def again(name: str, halves: bool) -> Row:
+    """Whether another start, or another half of the samples, gives the same strong factors."""
+    found = []
+    for seed in SEEDS:
+        if name == "cancer":
+            tables = {"x": load_breast_cancer().data}
+        else:
+            tables = problem(500, 2, 100, HOLES[0], "Real", seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pair = (
+                of_halves(tables, seed)
+                if halves
+                else (FactorModel().fit(tables), from_other_start(tables, seed))
+            )
+            found.append(strong_agreement(tables, *pair))
+    r = np.concatenate(found)
+    least = 0.0 if halves else {"cancer": 0.95, "planted": 0.99}[name]
+    text = f"median {np.median(r):.3f}, least {r.min():.3f} of {len(r) / len(SEEDS):.0f} factors"
+    which = "two halves of the samples" if halves else "two starts"
+    what = f"{name}: median matched |r| of strong factors between {which}, {len(SEEDS)} seeds"
+    return Row(what, float(np.median(r)), Mark(low=least), text)
+
+
 EXPERIMENTS: dict[str, Measurement] = {
     f"factors-{n}-{kind.lower()}": partial(grid, n, kind)
     for n, kind in product((200, 500, 5000), KINDS)
+}
+EXPERIMENTS |= {f"factors-corners-{n}": partial(corners, n) for n in CORNERS}
+EXPERIMENTS |= {
+    f"agreement-{which}-{name}": partial(again, name, which == "halves")
+    for which, name in product(("starts", "halves"), ("planted", "cancer"))
 }
 EXPERIMENTS |= {f"ceilings-{name}": partial(ceilings, name) for name in ("cancer", "cll", "mfeat")}

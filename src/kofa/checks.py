@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from kofa.errors import DeclarationError
 from kofa.errors import shown as shown
 
 Init = TypeVar("Init", bound=Callable[..., None])
+Made = TypeVar("Made")
 _LONGEST_WORD = 200  # characters; comparing longer ones takes too long
 
 
@@ -82,7 +84,8 @@ def check_number(
 def check_path(path: Any) -> None:
     """Raise unless it is a path; an integer would be taken for an open file."""
     if not isinstance(path, str | PathLike):
-        raise DeclarationError("expected the path of a file", got=path)
+        cure = "write such as 'model.kofa'"
+        raise DeclarationError("expected the path of a file", got=path, option="path", cure=cure)
 
 
 def flag(option: str, value: Any) -> bool:
@@ -127,18 +130,21 @@ def hint(word: object, known: Iterable[object], otherwise: str = "") -> str:
     "there are 'kernel', 'kind'"
     """
     known = list(known)
-    short = {str(one).lower(): str(one) for one in known if len(str(one)) <= _LONGEST_WORD}
-    asked = str(word).lower()
-    found = difflib.get_close_matches(asked, short, n=1) if len(asked) <= _LONGEST_WORD else []
-    if found:
-        return f"did you mean {short[found[0]]!r}?"
+    by_word = {str(one).lower(): one for one in known if len(str(one)) <= _LONGEST_WORD}
+    found = most_like(str(word).lower(), by_word)
+    if found is not None:
+        return f"did you mean {by_word[found]!r}?"
     return otherwise and f"{otherwise} {listed(known) or 'none'}"
 
 
-def nearest(word: object, known: Iterable[object]) -> str:
-    """The end of a sentence that offers the known word most like a wrong one, if any is."""
-    found = hint(word, known)
-    return found and f"; {found}"
+def most_like(word: str, known: Collection[str]) -> str | None:
+    """The known word that one with a slip was meant to be, if any is like it."""
+    if word in known:
+        return word
+    if not 1 < len(word) <= _LONGEST_WORD:  # one letter is like too many words
+        return None
+    longer = [one for one in known if len(one) > 1]
+    return next(iter(difflib.get_close_matches(word, longer, n=1)), None)
 
 
 def with_hints(also: Mapping[str, str]) -> Callable[[Init], Init]:
@@ -155,13 +161,23 @@ def with_hints(also: Mapping[str, str]) -> Callable[[Init], Init]:
             for name in options:
                 if name not in known:
                     meant = also.get(name)
-                    hint = f"; did you mean {meant!r}?" if meant else nearest(name, known)
+                    cure = f"did you mean {meant!r}?" if meant else hint(name, known, "there are")
                     raise TypeError(
                         f"{type(self).__name__}() got an unexpected keyword argument "
-                        f"{name!r}{hint or '.'}"
+                        f"{name!r}; {cure}"
                     )
             init(self, *args, **options)
 
         return cast(Init, hinting)
+
+    return decorate
+
+
+def hinting(also: Mapping[str, str] = MappingProxyType({})) -> Callable[[type[Made]], type[Made]]:
+    """A class whose constructor does so; for dataclasses, which write their own."""
+
+    def decorate(cls: type[Made]) -> type[Made]:
+        setattr(cls, "__init__", with_hints(also)(cls.__init__))  # noqa: B010
+        return cls
 
     return decorate

@@ -36,7 +36,8 @@ class KofaError(Exception):
     option : str or None
         The parameter that has a wrong value.
     cure : str
-        What to do about it, such as "round them".
+        What to do about it, such as "round them". The attribute `cure` has all cures in one
+        sentence, also those of `kinds` and `use`.
     kinds, use : sequences of str
         More cures: kinds of views to declare, such as "Count", and what to call instead, such as
         "predict_proba". Both have other names on the command line.
@@ -65,13 +66,18 @@ class KofaError(Exception):
         super().__init__(what)
         self.what = what if got is _NOTHING else f"{what} but got {shown(got)}"
         self.view, self.column, self.option = view, column, option
-        self.cure, self.kinds, self.use = cure, tuple(kinds), tuple(use)
+        self.advice, self.kinds, self.use = cure, tuple(kinds), tuple(use)
         self.source, self.line = source, line
         named = any(field is not None for field in (view, column, option, source))
         self.verbatim = got is _NOTHING and not (named or cure or kinds or use)
 
     def __str__(self) -> str:
         return self.message()
+
+    @property
+    def cure(self) -> str:
+        """What to do about it, in the words of Python; empty where nothing is known."""
+        return self._cures(_AS_IN_PYTHON)
 
     def message(self, words: Mapping[str, str] = _AS_IN_PYTHON) -> str:
         """The message; `words` has other names for what the cure speaks of."""
@@ -94,7 +100,7 @@ class KofaError(Exception):
     def _cures(self, words: Mapping[str, str]) -> str:
         kinds = " or ".join(words.get(kind, f"kofa.{kind}()") for kind in self.kinds)
         use = " or ".join(words.get(name, name) for name in self.use)
-        cures = (self.cure, kinds and f"declare the view as {kinds}", use and f"use {use}")
+        cures = (self.advice, kinds and f"declare the view as {kinds}", use and f"use {use}")
         return ", or ".join(filter(None, cures))
 
     def as_error(self, kind: type[Other], **fields: Any) -> Other:

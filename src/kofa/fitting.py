@@ -42,6 +42,8 @@ from kofa.progress import Progress
 from kofa.results.prediction import Prediction
 from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit
 
+_MOST_KEPT = 10_000_000  # numbers, up to which a model keeps the factors of its samples (80 MB)
+
 
 @dataclass(frozen=True, eq=False)
 class FactorFit:
@@ -69,7 +71,7 @@ def fit(
 ) -> FactorFit:
     """Read the tables, prepare the views, find the factors, and all that follows from these.
 
-    `of_slips`: whether to warn of tables that are hardly what was meant.
+    `of_slips`: whether to warn of tables that look like a mistake.
     """
     data = omics.tables(data, parameters.views)
     views = parameters.check(data)
@@ -131,7 +133,7 @@ def _infer(
     rng: np.random.Generator,
     journal: Journal,
 ) -> Inferred:
-    """Encode the samples that say something, and find their factors."""
+    """Encode the samples that have a value, and find their factors."""
     observed = {
         name: view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
         for name, view in views.items()
@@ -174,14 +176,17 @@ def _settings(parameters: Parameters, treated: Mapping[str, Role]) -> Settings:
 def _journal(
     parameters: Parameters, fit_data: FitData, rng: np.random.Generator, resume: bool
 ) -> Journal:
-    """Who remembers where the fit stands."""
+    """What keeps the state of the fit, in a checkpoint or not at all."""
     if parameters.checkpoint is None:
         if flag("resume", resume):
-            raise DeclarationError("Expected checkpoint to name the file to resume from.")
+            what, cure = "expected a file to resume from", "name it as checkpoint"
+            raise DeclarationError(what, option="checkpoint", cure=cure)
         return Journal()
     check_can_be_kept(fit_data)
     decisive = ("views", "outputs", "n_factors", "n_init", "tol")
     settings = [getattr(parameters, option) for option in decisive]
+    if fit_data.outputs:  # before, n_factors limited what was looked at of the inputs
+        settings.append("predictive factors")
     key = key_of_fit(settings, rng.bit_generator.state, dict(fit_data.tables))
     return Checkpoint(parameters.checkpoint, float(parameters.checkpoint_every), key, resume)
 
@@ -266,7 +271,7 @@ def _explained(found: Inferred, basis: Basis, Z: Array) -> dict[str, Explained]:
 
 def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:
     """What the model keeps of its samples, unless that is very much."""
-    if Z.size > tuning.MOST_KEPT:
+    if Z.size > _MOST_KEPT:
         return None
     samples, names = fit_data.samples, fit_data.samples.names
     measured = {

@@ -48,7 +48,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         What each table is, such as ``{"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}``.
         None takes every table passed to fit as ``kofa.Real()``.
     n_factors : int or None
-        The most factors allowed; those that tell nothing are removed. None: as many as the data
+        The most factors allowed; those that explain nothing are removed. None: as many as the data
         support, at most 300. With outputs it is the number of factors that are shown and that
         may carry the outputs: the best of all that the inputs have.
     outputs : list of str, or None
@@ -56,7 +56,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         of the inputs and one noise per column. Kernel widths "auto", ``relevance="learn"`` and
         the weights of kernels are learnt from them.
     n_init : int
-        Number of starts: the first spectral, others random; the highest bound wins.
+        Number of starts: the first from the leading directions of the views, the others from
+        these in a random rotation; the highest bound wins.
     max_iter : int
         Most iterations of one start.
     tol : float or None
@@ -189,7 +190,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         return factors
 
     def _fit(self, data: Data, resume: bool = False, of_slips: bool = True) -> FactorFit:
-        """`of_slips`: whether to warn of tables that are hardly what was meant."""
+        """`of_slips`: whether to warn of tables that look like a mistake."""
         found = fit(self._parameters, data, resume, of_slips)
         self._remember(found.fitted)
         found.warn(self._parameters)
@@ -220,8 +221,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         """Factors of new samples from any subset of the views.
 
         Outputs tell about the factors only where no input is given, so that those of samples in
-        the fit are found as those of new samples are. With `n_factors` the first of them only; with
-        outputs the first `n_predictive_` are all that these depend on.
+        the fit are found as those of new samples are. With `n_factors` the first of them only;
+        with outputs the first `n_predictive_` are all that these depend on.
 
         Returns
         -------
@@ -304,7 +305,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         """Mean over samples of a lower bound on the log-density of what is observed of them."""
         scores = self.score_samples(data)
         if not len(scores):
-            raise DataError("Expected at least one sample to score but got none.")
+            what = "expected at least one sample to score but got none"
+            raise DataError(what, cure="pass tables with rows")
         return float(scores.mean())
 
     def score_samples(self, data: Data) -> Any:
@@ -363,7 +365,7 @@ def load(path: str | PathLike[str]) -> FactorModel:
     """Read a model that `FactorModel.save` wrote; it predicts to the last bit what it did.
 
     Nothing in the file is run or unpickled, so that a stranger's file can do no harm: what is not
-    a whole and sound model of kofa is refused with a `kofa.FileError`.
+    a complete and consistent model of kofa is refused with a `kofa.FileError`.
 
     Examples
     --------

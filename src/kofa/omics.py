@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import is_among, shown
+from kofa.checks import hint, is_among, listed, require, shown
 from kofa.errors import DataError
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import kernel_name
@@ -67,20 +67,20 @@ def from_mudata(
     [3, 3]
     """
     modalities = _modalities(data)
-    if not (layers is None or isinstance(layers, Mapping)):
-        raise DataError(f"Expected layers as a dict of modality → layer but got {shown(layers)}.")
-    if not (views is None or (isinstance(views, Collection) and not isinstance(views, str))):
-        raise DataError(f"Expected views as a list of names but got {shown(views)}.")
+    fine = layers is None or isinstance(layers, Mapping)
+    require(fine, "layers", "a dict of modality → layer, or None", layers)
+    fine = views is None or (isinstance(views, Collection) and not isinstance(views, str))
+    cure = f"write [{views!r}]" if isinstance(views, str) else ""
+    require(fine, "views", "a list of names, or None", views, cure=cure)
     chosen = dict(layers or {})
     for name, layer in chosen.items():
         _check_layer(modalities, name, layer)
     found = {}
     for name in modalities if views is None else list(views):
-        if not isinstance(name, str):
-            raise DataError(f"View {shown(name)}: {_what_there_is(data)}")
-        found[name] = _table(data, f"{name}:{chosen[name]}" if name in chosen else name)
+        place = f"{name}:{chosen[name]}" if is_among(name, chosen) else name
+        found[name] = _table(data, place) if isinstance(name, str) else None
         if found[name] is None:
-            raise DataError(f"View {name!r}: {_what_there_is(data)}")
+            raise _not_there(data, name)
     return found
 
 
@@ -92,42 +92,42 @@ def tables(data: Any, views: Any, whole: bool = True) -> Any:
     if not is_omics(data):
         return data
     if whole and data.isbacked and data.is_view:  # nothing can be written to it; not after an hour
-        raise DataError(
-            "Expected data to which the factors can be written but got a part of data that are in "
-            "a file; read the file without backed, then take the part."
-        )
+        what = "expected data to which factors can be written but got a part of data in a file"
+        raise DataError(what, cure="read the file without backed, then take the part")
     names = list(views) if isinstance(views, Mapping) else None
     if whole or not names:
         return from_mudata(data, names)
     read = {name: _table(data, name) for name in names}
     found = {name: table for name, table in read.items() if table is not None}
     if not found:
-        raise DataError(f"View {names[0]!r}: {_what_there_is(data)}")
+        raise _not_there(data, names[0])
     return found
 
 
 def _modalities(data: Any) -> Mapping[str, Any]:
     """The AnnData of each modality; one alone is called X."""
     if not is_omics(data):
-        raise DataError(f"Expected a MuData or AnnData but got {type(data).__name__}.")
+        cure = "pass a dict of tables to fit as it is" if isinstance(data, Mapping) else ""
+        raise DataError(f"expected a MuData or AnnData but got {type(data).__name__}", cure=cure)
     if not _is_mudata(data):
         return {_MATRIX: data}
     if data.axis == 1:
-        raise DataError(
-            "Expected modalities of the same observations but this MuData has modalities of the "
-            "same variables (axis=1); build it with axis=0."
+        what = (
+            "expected modalities of the same observations but this MuData has modalities of the "
+            "same variables (axis=1)"
         )
+        raise DataError(what, cure="build it with axis=0")
     return dict(data.mod)
 
 
 def _check_layer(modalities: Mapping[str, Any], name: str, layer: str) -> None:
     if name not in modalities:
-        raise DataError(
-            f"Expected layers of modalities but got {name!r}; there is {_listed(modalities)}."
-        )
-    if not is_among(layer, _layers(modalities[name])):
-        known = _listed(_layers(modalities[name]))
-        raise DataError(f"View {name!r}: there is no layer {shown(layer)} but {known}.")
+        cure = hint(name, modalities, "the modalities are")
+        raise DataError(f"there is no modality {shown(name)}", option="layers", cure=cure)
+    known = _layers(modalities[name])
+    if not is_among(layer, known):
+        what, cure = f"there is no layer {shown(layer)}", hint(layer, known, "its layers are")
+        raise DataError(what, name, option="layers", cure=cure)
 
 
 def _table(data: Any, place: str) -> Any:
@@ -154,15 +154,13 @@ def _check_names(data: Any, modality: Any, view: str) -> None:
     for what in ("obs_names", "var_names"):
         index = getattr(modality, what)
         if not index.is_unique:
-            raise DataError(
-                f"View {view!r}: expected unique {what} but {index[index.duplicated()][0]!r} "
-                f"occurs more than once; call .{what}_make_unique() on the AnnData."
-            )
+            twice = index[index.duplicated()][0]
+            cure = f"call .{what}_make_unique() on the AnnData"
+            said = f"expected unique {what} but {twice!r} occurs more than once"
+            raise DataError(said, view, cure=cure)
     if not modality.obs_names.isin(data.obs_names).all():
-        raise DataError(
-            f"View {view!r}: the modality has observations that the MuData does not know of; "
-            f"call .update() on the MuData."
-        )
+        said = "the modality has observations that the MuData does not know of"
+        raise DataError(said, view, cure="call .update() on the MuData")
 
 
 def _split(data: Any, place: str) -> tuple[Any, str | None]:
@@ -182,35 +180,28 @@ def _dense(modality: Any, layer: str | None, view: str) -> Any:
 
     matrix = modality.X if layer is None else modality.layers[layer]
     if matrix is None:
-        raise DataError(
-            f"View {view!r}: expected values in .X but there are none; name a layer instead, as "
-            f"{view + ':counts'!r}."
-        )
+        cure = f"name a layer instead, as {view + ':counts'!r}"
+        raise DataError("expected values in .X but there are none", view, cure=cure)
     for step in ("to_memory", "toarray"):  # of a sparse matrix in a file, then in memory
         matrix = getattr(matrix, step)() if hasattr(matrix, step) else matrix
     return pd.DataFrame(np.asarray(matrix), modality.obs_names, modality.var_names)
 
 
-def _what_there_is(data: Any) -> str:
+def _not_there(data: Any, view: Any) -> DataError:
+    """An error for a view of which there is nothing in the data."""
     layers = [
         f"{name}:{layer}" if _is_mudata(data) else layer
         for name, modality in _modalities(data).items()
         for layer in _layers(modality)
     ]
-    return (
-        f"expected a modality, a layer or a column of .obs; there is "
-        f"{_listed([*_modalities(data), *layers, *data.obs.columns])}."
-    )
+    known = [*_modalities(data), *layers, *data.obs.columns]
+    what = "expected the name of a modality, a layer or a column of .obs"
+    return DataError(what, view, cure=f"the data have {listed(known, 10)}")
 
 
 def _layers(modality: Any) -> list[str]:
     """Names of layers; from anndata 0.13 on, .X is among them as None."""
     return [layer for layer in modality.layers if layer is not None]
-
-
-def _listed(names: Iterable[Any]) -> str:
-    shown = list(map(repr, names))
-    return ", ".join(shown[:10]) + (", …" if len(shown) > 10 else "")
 
 
 # ---------------------------------------------------------------- out

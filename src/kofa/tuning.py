@@ -49,8 +49,6 @@ GRAM_JITTER: Final = 1e-8
 # Where it is not set: the most factors, and the most directions of kernels that feed outputs.
 MOST_FACTORS: Final = 300
 MOST_KERNEL_FACTORS: Final = 300
-# A model keeps the factors of its samples up to so many numbers (80 MB).
-MOST_KEPT: Final = 10_000_000
 # A factor goes where its information is below this share of the edge of the noise spectrum.
 PRUNING_MARGIN: Final = 0.9
 # Iterations after which the bound has to be higher with fewer factors, or they stay.

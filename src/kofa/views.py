@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
-import numpy as np
-
-from kofa.checks import is_among, is_number, nearest, shown
+from kofa.checks import (
+    check_word,
+    hint,
+    hinting,
+    is_among,
+    is_number,
+    most_like,
+    require,
+    shown,
+)
 from kofa.errors import DeclarationError, warn
 from kofa.kernels.landmarks import Landmarks, Number, as_landmarks
 from kofa.kernels.mixture import is_kernel_name
@@ -46,35 +53,36 @@ class View:
 
     def check(self, name: str) -> None:
         """Raise if a parameter means nothing."""
-        if not is_among(self.noise, get_args(Noise)):
-            raise DeclarationError(
-                f"View {name!r}: expected noise 'auto', 'view' or 'column' "
-                f"but got {shown(self.noise)}."
-            )
-        if not isinstance(self.scale, bool | np.bool_):
-            raise DeclarationError(
-                f"View {name!r}: expected scale True or False but got {shown(self.scale)}."
-            )
-        ard = isinstance(self.sparse, str) and self.sparse == "ard"
-        if not (isinstance(self.sparse, bool | np.bool_) or ard):
-            raise DeclarationError(
-                f"View {name!r}: expected sparse True, False or 'ard' but got {shown(self.sparse)}."
-            )
-        if ard and self.kernel is None:
-            raise DeclarationError(
-                f"View {name!r}: sparse='ard' is a choice of landmarks, for a view with a kernel; "
-                f"write sparse=True."
-            )
+        check_word("noise", self.noise, get_args(Noise), name)
+        check_word("scale", self.scale, (True, False), name)
+        check_word("sparse", self.sparse, (True, False, "ard"), name)
+        if self.kernel is None and isinstance(self.sparse, str):
+            what = "sparse='ard' chooses landmarks, which only a view with a kernel has"
+            raise DeclarationError(what, name, option="sparse", cure="write sparse=True")
         self._check_landmarks(name)
 
     def _check_landmarks(self, name: str) -> None:
         declared = as_landmarks(self.landmarks)
         declared.check(name)
         if declared.caps and not self.chooses_landmarks:
-            raise DeclarationError(
-                f"View {name!r}: keep of its landmarks is a cap on relevance vectors, which a view "
-                f"has with a kernel and sparse=True; landmarks= sets the number without a choice."
+            what = (
+                "keep in its landmarks limits the number of relevance vectors, which only a view "
+                "with a kernel and sparse=True has"
             )
+            cure = f"add {self._for_vectors}, or leave keep out: n alone says how many landmarks"
+            raise DeclarationError(what, name, option="landmarks", cure=cure)
+
+    @property
+    def _for_vectors(self) -> str:
+        """What has to be declared besides for a view to have relevance vectors."""
+        return "sparse=True" if self.kernel is not None else "a kernel and sparse=True"
+
+    def check_landmarks_used(self, name: str) -> None:
+        """Raise for landmarks without a kernel, before a fit; models with such views are loaded."""
+        if self.kernel is None and not is_among(self.landmarks, ("auto",)):
+            what = "landmarks are for kernels, and this view has none"
+            cure = "add a kernel such as kernel='rbf', or leave landmarks out"
+            raise DeclarationError(what, name, option="landmarks", cure=cure)
 
 
 # Options of landmarks that have become those of `Landmarks`, with their defaults, and when they go.
@@ -98,9 +106,43 @@ def in_one_option(options: Mapping[str, Any]) -> dict[str, Any]:
     return new
 
 
+def as_python(options: Mapping[str, Any]) -> str:
+    """Options of a view as they are written in Python."""
+    return ", ".join(f"{name}={_in_python(value)}" for name, value in options.items())
+
+
+def _in_python(value: Any) -> str:
+    if not isinstance(value, Landmarks):
+        return shown(value)
+    said = value.said()
+    first = [shown(said.pop("n"))] if "n" in said else []
+    return f"kofa.Landmarks({', '.join([*first, as_python(said)] if said else first)})"
+
+
+def instead_of_old_names(
+    old: Collection[str], view: View, written: Callable[[Mapping[str, Any]], str] = as_python
+) -> str:
+    """A warning of old names of options, with what to write instead, such that fit takes it."""
+    one = len(old) == 1
+    gone = f"{'option' if one else 'options'} {', '.join(old)} will be removed in kofa "
+    gone = f"the {gone}{OLD_NAMES_GO_IN}"
+    leave = f"leave {'it' if one else 'them'} out"
+    if view.kernel is None:
+        return f"{gone}, and {'has' if one else 'have'} no effect without a kernel; {leave}."
+    if is_among(view.landmarks, ("auto",)):
+        return f"{gone}; {leave}."
+    declared = as_landmarks(view.landmarks)
+    try:
+        declared.check("")
+    except DeclarationError:  # fit will say what is wrong
+        return f"{gone}; write landmarks instead."
+    needed = {"sparse": True} if declared.caps and not view.chooses_landmarks else {}
+    return f"{gone}; write {written({**needed, 'landmarks': view.landmarks})}."
+
+
 def _with_old_names(cls: type[_Kind]) -> type[_Kind]:
     """A kind of view that still takes the old names, with a warning."""
-    init = cls.__init__
+    init = hinting()(cls).__init__
 
     @wraps(init)
     def renaming(self: Any, *args: Any, **options: Any) -> None:
@@ -108,12 +150,9 @@ def _with_old_names(cls: type[_Kind]) -> type[_Kind]:
         init(self, *args, **options)
         if old:
             landmarks = in_one_option({"landmarks": self.landmarks, **old})["landmarks"]
-            object.__setattr__(self, "landmarks", landmarks)
-            warn(
-                f"{cls.__name__}: the options {', '.join(old)} go in kofa {OLD_NAMES_GO_IN}; write "
-                f"landmarks={'kofa.' * isinstance(landmarks, Landmarks)}{shown(landmarks)}.",
-                FutureWarning,
-            )
+            if self.kernel is not None or as_landmarks(landmarks).caps:  # else without effect
+                object.__setattr__(self, "landmarks", landmarks)
+            warn(f"{cls.__name__}: {instead_of_old_names(old, self)}", FutureWarning)
 
     setattr(cls, "__init__", renaming)  # noqa: B010
     return cls
@@ -230,6 +269,7 @@ class Binary(View):
     landmarks: Landmarks | Number = "auto"
 
 
+@hinting()
 @dataclass(frozen=True)
 class Categorical(View):
     """A view of one column of labels of any type, two classes or more. Multinomial probit model.
@@ -300,24 +340,20 @@ DISTRIBUTIONS = {
     "nominal": "Categorical",
 }
 _KINDS = ("Real", "Positive", "Binary", "Categorical", "Count")
+_ANY_KIND = " or ".join(f"kofa.{kind}()" for kind in _KINDS)
 
 
 def check_views(views: Any, data: Any) -> dict[str, View]:
     """The declared views, or a `Real` for each table where nothing was declared."""
     if views is None:
         return {name: Real() for name in data} if isinstance(data, Mapping) else {}
-    if not isinstance(views, Mapping):
-        raise DeclarationError(
-            f"Expected views as a dict of name → view but got {type(views).__name__}."
-        )
-    if not views:
-        raise DeclarationError("Expected at least one view but got an empty dict.")
+    declares = isinstance(views, Mapping) and len(views) > 0
+    cure = "write such as {'x': kofa.Real()}, or None for real numbers in every table"
+    require(declares, "views", "a dict of name → view", views, cure=cure)
     for name, view in views.items():
         if not isinstance(view, View):
-            raise DeclarationError(
-                f"View {name!r}: expected a view such as kofa.Real() but got {shown(view)}"
-                f"{_cure(view)}."
-            )
+            what = "expected a view such as kofa.Real()"
+            raise DeclarationError(what, name, got=view, option="views", cure=_cure(view))
         view.check(name)
     return dict(views)
 
@@ -325,38 +361,37 @@ def check_views(views: Any, data: Any) -> dict[str, View]:
 def _cure(given: Any) -> str:
     """What to write instead of something that is no view."""
     if isinstance(given, type) and issubclass(given, View):
-        return f": write {given.__name__}()"
+        return f"write kofa.{given.__name__}()"
     if given is None:
-        return ": write kofa.Real(), or leave the view out"
+        return "write kofa.Real(), or leave the view out"
+    if hasattr(given, "__array__") or isinstance(given, list | tuple):
+        return "declare the kind of the table here, and pass the table itself to fit"
     if not isinstance(given, str):
-        return ""
+        return f"write {_ANY_KIND}"
     word = given.lower().replace("-", "").replace("_", "").rstrip("s")
     by_name = {kind.lower(): kind for kind in _KINDS} | DISTRIBUTIONS
-    if word in by_name:
-        return f": write kofa.{by_name[word]}()"
-    if is_kernel_name(given.lower()):
-        return f": write kofa.Real(kernel={given.lower()!r})"
-    return nearest(word, by_name).rstrip("?")
+    if word not in by_name and is_kernel_name(given.lower()):
+        return f"write kofa.Real(kernel={given.lower()!r})"
+    meant = most_like(word, by_name)
+    return f"write {_ANY_KIND if meant is None else f'kofa.{by_name[meant]}()'}"
 
 
 def check_outputs(outputs: Any, views: Mapping[str, View]) -> None:
     """Raise unless the outputs are some, but not all, of the views."""
     if outputs is None:
         return
-    if isinstance(outputs, str):
-        raise DeclarationError(f"Expected outputs as a list: write [{outputs!r}].")
     try:
-        names = list(outputs) if isinstance(outputs, Collection) else None
+        several = isinstance(outputs, Collection) and not isinstance(outputs, str)
+        names = list(outputs) if several else None
     except TypeError:  # an array without dimensions
         names = None
-    if names is None:
-        raise DeclarationError(
-            f"Expected outputs as a list of names of views, or None, but got {shown(outputs)}."
-        )
-    known = ", ".join(map(repr, views))
-    for name in names:
+    cure = f"write outputs=[{outputs!r}]" if isinstance(outputs, str) else ""
+    require(names is not None, "outputs", "a list of names of views, or None", outputs, cure=cure)
+    for name in names or ():
         if not is_among(name, views):
-            hint = nearest(name, views) if isinstance(name, str) else ""
-            raise DeclarationError(f"Unknown output {shown(name)}; the views are {known}{hint}.")
-    if views and len(set(names)) == len(views):
-        raise DeclarationError("Expected at least one view that is not an output.")
+            cure = hint(name, views, "the views are")
+            raise DeclarationError(f"unknown output {shown(name)}", option="outputs", cure=cure)
+    if views and len(set(names or ())) == len(views):
+        what = "expected at least one view that is not an output, to predict the outputs from"
+        cure = "leave a view out of outputs"
+        raise DeclarationError(what, option="outputs", cure=cure)

@@ -462,7 +462,7 @@ def test_scoring_chooses_scores(data):
     ("options", "message"),
     [
         ({"outputs": ["z"]}, "Unknown output 'z'"),
-        ({"outputs": "y"}, r"write \['y'\]"),
+        ({"outputs": "y"}, r"write outputs=\['y'\]"),
         ({"outputs": ["x", "y"]}, "at least one view"),
         ({"outputs": []}, "which views to predict"),
         ({"outputs": ["x"]}, "at least one view to predict the outputs from"),

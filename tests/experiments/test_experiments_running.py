@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kofa
-from experiments import cache, registry, report
+from experiments import cache, protocol, registry, report
 from experiments.__main__ import main
 from experiments.cache import Origin, Store, file_name
 from experiments.experiment import Benchmark, Experiment, Mark, Picture, Row, Shown, Table, spread
@@ -434,3 +434,12 @@ def test_everything_runs_quickly(tmp_path, data_dir):
     names = {path.name for path in tmp_path.iterdir()}
     assert {f"table{n}-quick.{end}" for n in (2, 3, 5) for end in ("md", "csv")} <= names
     assert {f"figure{n}-quick.png" for n in range(2, 8)} <= names
+
+
+def test_other_folds_can_be_asked_for(monkeypatch):
+    y = np.arange(50)
+    given, settings = protocol.splits("regression", y), protocol.fold_settings("regression")
+    monkeypatch.setenv(protocol.FOLD_SEED, "4")
+    other, changed = protocol.splits("regression", y), protocol.fold_settings("regression")
+    assert settings["split"] != changed["split"]
+    assert any((a[1] != b[1]).any() for a, b in zip(given, other, strict=True))

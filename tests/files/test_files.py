@@ -14,7 +14,7 @@ pd = pytest.importorskip("pandas")
 
 from kofa import KofaError  # noqa: E402
 from kofa.errors import FileError  # noqa: E402
-from kofa.files import Reading, nearest, read_file, write_file, write_text  # noqa: E402
+from kofa.files import Reading, read_file, write_file, write_text  # noqa: E402
 
 FRAME = pd.DataFrame(
     {"a": [1.5, np.nan, 3.0], "b": [1, 2, 3]}, index=pd.Index(["001", "002", "x"], name="id")
@@ -250,7 +250,9 @@ def test_utf_16(made):
 def test_unknown_columns_and_index(made):
     path = made("x.csv", "id,gene1,gene2\ns1,1,2\n")
     assert "no column 'gen1'; did you mean 'gene1'?" in error_of(path, Reading(columns=["gen1"]))
-    assert "no column 'x*'; there are 'gene1', 'gene2'" in error_of(path, Reading(drop=["x*"]))
+    assert "no column 'x*'; its columns are 'gene1', 'gene2'" in error_of(
+        path, Reading(drop=["x*"])
+    )
     assert "no index column 'ids'; did you mean 'id'?" in error_of(path, Reading(index="ids"))
     assert "no column 7 for the index; there are 3" in error_of(path, Reading(index=7))
     assert "no column is left" in error_of(path, Reading(drop=["gene*"]))
@@ -348,7 +350,7 @@ def test_parquet_without_the_index_column(tmp_path):
     path = tmp_path / "x.parquet"
     FRAME.reset_index(drop=True).to_parquet(path)
     assert ": there is no column of sample ids: 'a' holds numbers with dec" in error_of(path)
-    assert "no index column 'id'; there are 'a', 'b'" in error_of(path, Reading(index="id"))
+    assert "no index column 'id'; its columns are 'a', 'b'" in error_of(path, Reading(index="id"))
 
 
 def test_parquet_with_words_repeated_ids_and_marks(tmp_path):
@@ -536,8 +538,3 @@ def test_places_that_cannot_be_written(tmp_path):
         write_file(FRAME, tmp_path / "x.csv")
     with pytest.raises(FileError, match="this is a folder"):
         write_text(tmp_path, "text")
-
-
-def test_nearest_says_nothing_when_nothing_is_near():
-    assert nearest("kernal", ["kernel", "kind"]) == "; did you mean 'kernel'?"
-    assert nearest("zzz", ["kernel", "kind"]) == ""

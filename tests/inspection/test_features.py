@@ -91,13 +91,13 @@ BAD = {
     ),
     "nothing to select": (lambda m: m.selected_features("plain"), "'plain'.*no relevance"),
     "a view that is not sparse": (
-        lambda m: m.feature_relevance("y"), "'y' has no relevance of features.*sparse=True",
+        lambda m: m.feature_relevance("y"), "'y': it has no relevance of features.*sparse=True",
     ),
     "no relevance vectors": (
-        lambda m: m.relevance_vectors("plain"), "'plain' has no relevance vectors.*sparse=True",
+        lambda m: m.relevance_vectors("plain"), "'plain': it has no relevance vectors.*sparse=True",
     ),
-    "relevance vectors of an output": (lambda m: m.relevance_vectors("y"), "'y' has no relevance"),
-    "not an output": (lambda m: m.kernel_weights("x"), "'x' is not an output"),
+    "relevance vectors of an output": (lambda m: m.relevance_vectors("y"), "'y': it has no rel"),
+    "not an output": (lambda m: m.kernel_weights("x"), "'x': it is not an output.*are 'y'"),
     "unknown output": (lambda m: m.kernel_weights("w"), "Unknown view 'w'.*'x', 'plain', 'y'"),
     "unknown view": (lambda m: m.feature_relevance("w"), "Unknown view 'w'"),
     "unknown sparse view": (lambda m: m.relevance_vectors("w"), "Unknown view 'w'"),

@@ -65,9 +65,12 @@ def test_a_view_without_values():
         ({"x": [["a", "b"], ["c", "d"]]}, "View 'x', column 0: expected real numbers but got 'a'"),
         ({"x": [1.0, np.inf]}, "View 'x', column 0: expected finite numbers but got infinity"),
         ({"x": None}, "View 'x': expected a table but got None"),
-        ({}, "Expected at least one view but got an empty dict."),
+        ({}, "Expected at least one view but got an empty dict"),
         (np.ones((2, 2)), "Expected a dict of view name → table but got ndarray; wrap a single"),
-        ({"x": np.ones((2, 2)), "y": np.ones((3, 2))}, "Expected the same samples in each view"),
+        (
+            {"x": np.ones((2, 2)), "y": np.ones((3, 2))},
+            "View 'y': expected the same samples in each view",
+        ),
     ],
 )
 def test_errors_are_those_of_fit(given, message):

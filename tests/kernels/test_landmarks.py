@@ -140,30 +140,52 @@ def test_duplicated_landmarks_in_a_model_with_outputs(rng, how):
 
 
 OLD_AND_NEW = {
-    "rule": ({"landmarks": 20, "landmarks_by": "kmeans++"}, kofa.Landmarks(20, by="kmeans++")),
-    "number": ({"max_landmarks": 9}, kofa.Landmarks(keep=9)),
-    "share": ({"share": 1}, kofa.Landmarks(keep=1.0)),
-    "both caps": ({"share": 0.2, "max_landmarks": 9}, kofa.Landmarks(keep=(0.2, 9))),
-    "defaults": ({"landmarks": 7, "landmarks_by": "random", "share": None}, 7),
+    "rule": (
+        {"landmarks": 20, "landmarks_by": "kmeans++"},
+        kofa.Landmarks(20, by="kmeans++"),
+        "the option landmarks_by will be removed in kofa 0.3; write "
+        "landmarks=kofa.Landmarks(20, by='kmeans++').",
+    ),
+    "number": (
+        {"max_landmarks": 9}, kofa.Landmarks(keep=9), "write landmarks=kofa.Landmarks(keep=9).",
+    ),
+    "share": ({"share": 1}, kofa.Landmarks(keep=1.0), "write landmarks=kofa.Landmarks(keep=1.0)."),
+    "both caps": (
+        {"share": 0.2, "max_landmarks": 9},
+        kofa.Landmarks(keep=(0.2, 9)),
+        "the options max_landmarks, share will be removed in kofa 0.3; write "
+        "landmarks=kofa.Landmarks(keep=(0.2, 9)).",
+    ),
+    "defaults": (
+        {"landmarks": 7, "landmarks_by": "random", "share": None}, 7, "write landmarks=7.",
+    ),
+    "nothing but defaults": ({"share": None}, "auto", "removed in kofa 0.3; leave it out."),
     "on top of the new": (
         {"landmarks": kofa.Landmarks(20, by="cholesky"), "share": 0.5},
         kofa.Landmarks(20, by="cholesky", keep=0.5),
+        "write landmarks=kofa.Landmarks(20, by='cholesky', keep=0.5).",
     ),
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new"), OLD_AND_NEW.values(), ids=OLD_AND_NEW)
+@pytest.mark.parametrize(("old", "new", "said"), OLD_AND_NEW.values(), ids=OLD_AND_NEW)
 @pytest.mark.parametrize("kind", [kofa.Real, kofa.Positive, kofa.Binary, kofa.Count])
-def test_old_names_work_and_warn(kind, old, new):
-    with pytest.warns(FutureWarning, match=re.escape(f"landmarks={shown_as_code(new)}.")) as seen:
+def test_old_names_work_and_warn(kind, old, new, said):
+    with pytest.warns(FutureWarning, match=re.escape(said)) as seen:
         view = kind(kernel="rbf", sparse=True, **old)
     assert view == kind(kernel="rbf", sparse=True, landmarks=new)
     assert seen[0].filename == __file__
     view.check("x")
 
 
-def shown_as_code(new):
-    return f"kofa.{new!r}" if isinstance(new, kofa.Landmarks) else repr(new)
+def test_what_to_write_instead_of_old_names_is_taken_by_fit(rng):
+    with pytest.warns(FutureWarning, match=r"write sparse=True, landmarks=kofa.Landmarks\(keep=9"):
+        kofa.Real(kernel="rbf", max_landmarks=9)
+    with pytest.warns(FutureWarning, match=r"removed in kofa 0.3; write landmarks instead\."):
+        kofa.Real(kernel="rbf", sparse=True, max_landmarks=1)
+    with pytest.warns(FutureWarning, match="has no effect without a kernel; leave it out"):
+        view = kofa.Real(landmarks_by="kmeans++")
+    kofa.FactorModel({"x": view}, 2).fit({"x": rng.normal(size=(20, 3))})
 
 
 def test_old_names_may_be_set_by_replace():
@@ -175,7 +197,7 @@ def test_old_names_may_be_set_by_replace():
 
 @pytest.mark.parametrize("case", [name for name in OLD_AND_NEW if name != "on top of the new"])
 def test_files_with_old_names_load_without_a_warning(case):
-    old, new = OLD_AND_NEW[case]
+    old, new, _ = OLD_AND_NEW[case]
     tree, arrays = to_json(kofa.Real(kernel="rbf", sparse=True))
     before = {"landmarks": "auto", "landmarks_by": "random", "max_landmarks": None, "share": None}
     tree["Real"] |= {name: to_json(value)[0] for name, value in (before | old).items()}

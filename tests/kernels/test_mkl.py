@@ -87,7 +87,9 @@ def test_similarities_are_predicted_from_the_output(several):
 
 def test_the_declared_name_stands_for_several_views(several):
     model, X, _ = several
-    with pytest.raises(kofa.DataError, match=r"'x' has several kernels: ask for 'x\[RBF\]'"):
+    with pytest.raises(
+        kofa.DataError, match=r"'x': it has several kernels; ask for one of 'x\[RBF\]"
+    ):
         model.predict({"y": X[:, :1]}, "x")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,8 +58,9 @@ class Guess:
 @dataclass(frozen=True)
 class Column:
     name: str
-    kind: str  # a kind of view, or what else it is: a key of _REASON
+    kind: str  # a kind of view, or what else it is: a key of _REASON, or "mixed"
     missing: tuple[str, ...] = ()
+    odd: int | None = None  # the place of the first word among numbers
 
 
 # ---------------------------------------------------------------- a folder
@@ -168,7 +170,22 @@ def _guess_table(table: Cells, alone: bool) -> tuple[list[Guess], list[str]]:
     for name, kind, some in group_columns(part or table.path.name.split(".")[0], columns):
         chosen = {} if len(some) == len(names) else _choice(some, names)
         guesses.append(Guess(name, table.path.name, kind, some, options | chosen, alone))
-    return guesses, _left_out(table.path, columns)
+    return guesses, [*_mixed(table, columns), *_left_out(table.path, columns)]
+
+
+def _mixed(table: Cells, columns: Sequence[Column]) -> list[str]:
+    """Remarks on columns of numbers that have a word in them, with the cell."""
+    found = [(column.name, column.odd) for column in columns if column.odd is not None]
+    remarks = []
+    for name, place in found[:_MOST_REMARKS]:
+        word, sample = table.columns[name][place], table.ids[place]
+        where = f"left out column {name!r} of {table.path.name}: its cells are numbers, but"
+        cure = f"correct it, or add missing = [{json.dumps(word)}] if it means missing"
+        remarks.append(f"{where} {word!r} in the row of {sample!r}; {cure}")
+    if len(found) > _MOST_REMARKS:
+        more = f"{len(found) - _MOST_REMARKS} more columns of {table.path.name}"
+        remarks.append(f"left out {more}: they have words among numbers too")
+    return remarks
 
 
 def _left_out(path: Path, columns: Sequence[Column]) -> list[str]:
@@ -248,7 +265,7 @@ def guess_column(name: str, cells: Sequence[str]) -> Column:
     >>> guess_column("visits", ["0", "3", "12"]).kind
     'count'
     >>> guess_column("size", ["-0.5", "1.5", "?"])
-    Column(name='size', kind='real', missing=('?',))
+    Column(name='size', kind='real', missing=('?',), odd=None)
     """
     known = set(Reading().marks)
     values = [cell for cell in cells if cell not in known]
@@ -260,7 +277,11 @@ def guess_column(name: str, cells: Sequence[str]) -> Column:
         numbers, odd = _without_marks(numbers)
         return Column(name, _number_kind(np.array(numbers)), (*marks, *odd))
     labels = [value for value in values if value not in marks]
-    return Column(name, _label_kind(labels), marks)
+    kind = _label_kind(labels)
+    others = [word for word in words if word not in marks]
+    if len(others) <= len(numbers) / 2 and (kind == "text" or len(others) == 1):
+        return Column(name, "mixed", marks, list(cells).index(others[0]))
+    return Column(name, kind, marks)
 
 
 def _label_kind(labels: Sequence[str]) -> str:

@@ -20,7 +20,6 @@ from kofa.model import FactorModel
 from kofa.views import (
     DISTRIBUTIONS,
     OLD_NAMES,
-    OLD_NAMES_GO_IN,
     Binary,
     Categorical,
     Count,
@@ -28,6 +27,7 @@ from kofa.views import (
     Real,
     View,
     in_one_option,
+    instead_of_old_names,
 )
 
 KINDS: dict[str, type[View]] = {
@@ -126,6 +126,9 @@ def declare(name: str, kind: str, options: Mapping[str, Any]) -> View:
     view = KINDS[kind]()
     old = [key for key in OLD_NAMES if key in options]
     given = in_one_option({key: _landmarks(name, key, value) for key, value in options.items()})
+    if old:  # also where what they say is refused below
+        said = {key: given[key] for key in options_of(kind) if key in given}
+        warn(f"View {name!r}: {instead_of_old_names(old, replace(view, **said), _toml)}")
     for key in [key for key in options_of(kind) if key in given]:
         try:
             value = given[key]
@@ -138,11 +141,6 @@ def declare(name: str, kind: str, options: Mapping[str, Any]) -> View:
             # Also where an option of the kernel is wrong, or one that had a name of its own.
             error.option = key if key in options else old[0]
             raise
-    if old:
-        warn(
-            f"View {name!r}: {', '.join(old)} will not be known in kofa {OLD_NAMES_GO_IN}; write "
-            f"landmarks = {_toml(view.landmarks)}."
-        )
     return view
 
 
@@ -166,13 +164,15 @@ def _landmarks(view: str, key: str, value: Any) -> Any:
     return Landmarks(**(value | pair))
 
 
-def _toml(landmarks: Any) -> str:
-    """Landmarks as a study declares them."""
-    if not isinstance(landmarks, Landmarks):
-        return json.dumps(landmarks)
-    said = {one.name: getattr(landmarks, one.name) for one in fields(Landmarks)}
-    parts = (f"{key} = {json.dumps(value)}" for key, value in said.items() if value is not None)
-    return f"{{{', '.join(parts)}}}"
+def _toml(options: Mapping[str, Any], mark: str = " and ") -> str:
+    """Options as a study declares them."""
+    return mark.join(f"{key} = {_toml_value(value)}" for key, value in options.items())
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, Landmarks):
+        return f"{{{_toml(value.said(), ', ')}}}"
+    return json.dumps(value, default=str)  # dates, which are refused later
 
 
 def _kernel(view: str, value: Any) -> Any:

@@ -76,7 +76,8 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, _WrongOptions):
         path = getattr(getattr(error, "ctx", None), "command_path", "kofa")
         message = error.format_message().rstrip(".")
-        return message and f"{message}; {path} --help shows the options"
+        more = f"{path} --help shows the options"
+        return message and f"{message}{' ' if message.endswith('?') else '; '}{more}"
     if isinstance(error, OSError):
         what = error.strerror or str(error)
         return f"{error.filename}: {what}" if error.filename else what

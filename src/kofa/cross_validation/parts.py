@@ -102,7 +102,7 @@ def take_rows(table: Any, rows: IntArray) -> Any:
 
 def read(views: Mapping[str, View], data: Any) -> dict[str, Table]:
     """The tables of views, which all have to be there."""
-    check_given(data)
+    check_given(data, views)
     labels = [name for name, view in views.items() if view.likelihood.reads_labels]
     tables = read_data(data, views, labels)
     for name, view in views.items():

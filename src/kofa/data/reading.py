@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numbers
 import sys
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from decimal import Decimal
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from kofa.checks import hint, listed, shown
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.linalg import Array
@@ -41,15 +44,25 @@ def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     raw = _as_array(name, data, labels)
     if raw.ndim == 0:
         what = "expected a table such as an array, a list of rows or a DataFrame"
-        raise DataError(what, name, got=data)
+        raise DataError(what, name, got=data, cure=_as_a_table(data))
     if raw.ndim == 1:
         raw = raw[:, None]
     if raw.ndim != 2:
-        raise DataError(f"expected a table (2-D) but got {raw.ndim}-D data", name)
+        cure = "make each sample one row, as .reshape(len(data), -1) does"
+        raise DataError(f"expected a table (2-D) but got {raw.ndim}-D data", name, cure=cure)
     table = Table(name, np.empty((len(raw), 0)), dtypes=(_dtype(raw.ravel()),))
     if _is_numeric(raw.dtype) and not labels:
         return replace(table, values=raw.astype(float, order="C")), []
     return table, list(raw.T)
+
+
+def _as_a_table(data: Any) -> str:
+    """How something that is no table may become one."""
+    if isinstance(data, str | PathLike):
+        return "read the file first, such as by pandas.read_csv"
+    if isinstance(data, Mapping):
+        return "pass pandas.DataFrame(…) of it"
+    return "pass list(…) of it" if isinstance(data, Iterable) else ""
 
 
 def _open_pandas(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
@@ -128,7 +141,8 @@ def _label_table(table: Table, columns: Sequence[Any]) -> Table:
     try:
         seen = {label: None for label in labels if not _is_missing(label)}  # keeps the order
     except TypeError:
-        raise DataError("expected labels such as words or numbers", table.name) from None
+        what, cure = "expected labels such as words or numbers", "convert them to words"
+        raise DataError(what, table.name, cure=cure) from None
     declared = _declared_classes(columns[0].dtype if table.schema is None else table.schema[0])
     known = _sorted_if_possible(list(seen)) if declared is None else declared
     classes = [label for label in known if label in seen]
@@ -177,9 +191,13 @@ def _as_array(name: str, data: Any, labels: bool) -> Any:
         return np.ma.filled(data.astype(float if plain else object), np.nan)
     try:
         # A list of labels and None, or of words and numbers, must not become words.
-        return np.asarray(data, dtype=object) if _is_list(data) and labels else np.asarray(data)
+        array = np.asarray(data, dtype=object if _is_list(data) and labels else None)
+        return (
+            np.asarray(data, dtype=object) if _is_list(data) and array.dtype.kind == "U" else array
+        )
     except ValueError:
-        raise DataError("expected a table but its rows differ in length", name) from None
+        cure = "give each row as many values, None where one is missing"
+        raise DataError("expected a table but its rows differ in length", name, cure=cure) from None
 
 
 def _is_list(data: Any) -> bool:
@@ -209,12 +227,13 @@ def check_unique(name: str, what: str, index: Any) -> None:
 def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None) -> Array:
     """Columns of any dtype side by side as floats, missing as NaN."""
     if not columns:
-        raise DataError("expected at least one column but got none", name)
+        what, cure = "expected at least one column but got none", "leave the view out"
+        raise DataError(what, name, cure=cure)
     read = []
     for j, column in enumerate(columns):
         bad = _first_other_than_numbers(column)
         if bad is not None:
-            cures = _cures(column, bad, names and names[j])
+            cures = _cures(column, bad, names and names[j], alone=len(columns) == 1)
             place = j if names is None else names[j]
             raise DataError("expected real numbers", name, place, got=bad, **cures)
         if _is_numeric(column.dtype):
@@ -235,17 +254,33 @@ def _first_other_than_numbers(column: Any) -> Any:
     return bad.item() if isinstance(bad, np.generic) else bad
 
 
-def _cures(column: Any, bad: Any, name: Hashable) -> dict[str, Any]:
-    """What to do about a column that holds something else than numbers."""
-    if isinstance(bad, numbers.Real | Decimal):
-        return {"cure": "replace it, or mark it as missing with NaN"}
+def _cures(column: Any, bad: Any, name: Hashable, alone: bool) -> dict[str, Any]:
+    """What to do about a column, alone or not, that holds something else than numbers."""
     values = [v for v in column if not _is_missing(v)]
-    words = len(values) > 2 and all(isinstance(v, str) for v in values)
-    if words and len(set(values)) == len(values):  # as after reset_index, or of a file
-        index = f".set_index({name!r})" if name is not None else "the index of a DataFrame"
-        cure = f"all its values differ, as names of samples do: make it the index by {index}"
+    words = [v for v in values if isinstance(v, str)]
+    if isinstance(bad, numbers.Real | Decimal) or (words and len(words) < len(values) / 2):
+        return {"cure": "replace it, or mark it as missing with NaN"}
+    if words and all(map(_is_number_as_text, words)):
+        return {"cure": "these are numbers as text: convert them, such as by .astype(float)"}
+    if isinstance(bad, date | timedelta | np.datetime64 | np.timedelta64):
+        cure = "convert the dates to numbers, such as days since the first, or drop the column"
         return {"cure": cure}
-    return {"cure": "encode or drop the column", "kinds": ["Categorical"]}
+    if len(words) == len(values) > 2 and len(set(values)) == len(values):  # as after reset_index
+        by_name = hasattr(column, "iloc")  # not in polars
+        index = f"by .set_index({name!r})" if by_name else "of a pandas DataFrame"
+        cure = f"all its values differ, as names of samples do: make it the index {index}"
+        return {"cure": cure}
+    if alone:
+        return {"cure": "encode or drop the column", "kinds": ["Categorical"]}
+    return {"cure": "encode or drop the column, or make it a categorical view of its own"}
+
+
+def _is_number_as_text(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_missing(value: Any) -> bool:
@@ -294,16 +329,21 @@ def read_data(
     data: Any, views: Mapping[str, Any], labels: Collection[str] = ()
 ) -> dict[str, Table]:
     """Check the mapping itself, then read each of its tables; `labels` are views of labels."""
+    name = next(iter(views), "x")
     if not isinstance(data, Mapping):
         what = f"expected a dict of view name → table but got {type(data).__name__}"
-        name = next(iter(views), "x")
-        raise DataError(what, cure=f"wrap a single table as {{'{name}': table}}")
+        several = isinstance(data, list | tuple) and len(data) > 1
+        how = "name each table, such as" if several else "wrap a single table as"
+        raise DataError(what, cure=f"{how} {{{name!r}: table}}")
     if all(table is None for table in data.values()):
-        raise DataError("Expected at least one view but got an empty dict.")
+        what = "expected at least one view but got "
+        what += "only None for tables" if data else "an empty dict"
+        known = views and f"; the views are {listed(views)}"
+        raise DataError(what, cure=f"pass such as {{{name!r}: table}}{known or ''}")
     unknown = [name for name in data if name not in views]
     if unknown:
-        cure = f"this model has {', '.join(map(repr, views))}"
-        raise DataError(f"unknown view {unknown[0]!r}", cure=cure)
+        what, cure = f"unknown view {shown(unknown[0])}", hint(unknown[0], views, "the model has")
+        raise DataError(what, cure=cure)
     return {
         name: read_table(name, table, name in labels)
         for name, table in data.items()
@@ -311,9 +351,18 @@ def read_data(
     }
 
 
-def check_given(data: Any) -> None:
-    """Raise for a view of a fit that is None: it may have been forgotten."""
-    for name, table in data.items() if isinstance(data, Mapping) else ():
+def check_given(data: Any, declared: Collection[str]) -> None:
+    """Raise for a view of a fit that is None, which may have been forgotten, or is not there."""
+    if not isinstance(data, Mapping) or not data:
+        return
+    for name, table in data.items():
         if table is None:
             cure = "pass its data, or leave the view out of the data and of the declared views"
             raise DataError("expected a table", name, got=None, cure=cure)
+    missing = [name for name in declared if name not in data]
+    others = [name for name in data if name not in declared]
+    if missing:
+        cure = "pass its table, or leave it out of views"
+        if others:
+            cure = f"the data have {listed(others)}, which is not declared: rename one of them"
+        raise DataError("it is declared but not in the data", missing[0], cure=cure)

@@ -37,25 +37,26 @@ def _check_overlap(tables: Mapping[str, Table]) -> None:
             example = next((index[0] for index in others if len(index)), None)
             what = (
                 f"it shares no sample with the other views: its index has names such as "
-                f"{table.samples[0]!r}, theirs such as {example!r}{_transposed(name, tables)}"
+                f"{table.samples[0]!r}, theirs such as {example!r}"
             )
-            raise DataError(what, name)
+            same = "give a sample the same name in every view, such as by .set_index"
+            raise DataError(what, name, cure=_transposed(name, tables) or same)
 
 
 def _transposed(name: str, tables: Mapping[str, Table]) -> str:
-    """The end of a sentence, where columns of one table are what is sought in its rows."""
+    """The cure where columns of one table are what is sought in its rows."""
     mine = tables[name]
     for other, table in tables.items():
         if other == name or mine.columns is None or table.columns is None:
             continue
         if table.samples.isin(list(mine.columns)).any():
-            return f". Columns of {name!r} are samples of {other!r}: transposed? Pass its .T"
+            return f"columns of {name!r} are samples of {other!r}: transposed? Pass its .T"
         if mine.samples.isin(list(table.columns)).any():
-            return f". Columns of {other!r} are samples of {name!r}: transposed? Pass its .T"
+            return f"columns of {other!r} are its samples: transposed? Pass the .T of {other!r}"
         if set(mine.columns) & set(table.columns):
             return (
-                f". They share columns instead, such as those of {other!r}: transposed? Rows are "
-                f"samples; pass the .T of each table"
+                f"it shares columns with {other!r} instead: transposed? Rows are samples; pass the "
+                f".T of each table"
             )
     return ""
 
@@ -64,27 +65,28 @@ def _check_lengths(tables: Mapping[str, Table], same: bool) -> None:
     lengths = {name: len(t.values) for name, t in tables.items()}
     if len(set(lengths.values())) == 1 and same:
         return
-    counts = ", ".join(f"{name!r} {n}" for name, n in lengths.items())
     if not same:
-        raise DataError(
-            "Expected sample names in every view or one order of samples in all, but the indexes "
-            "of the DataFrames differ. Views without sample names are matched by position: pass "
-            "DataFrames with an index in every view to match samples by name."
+        what = (
+            "expected sample names in every view, or one order of samples in all, but the indexes "
+            "of the DataFrames differ"
         )
-    raise DataError(
-        f"Expected the same samples in each view but the numbers of rows are {counts}"
-        f"{_turned(tables)}. Views without sample names are matched by position: pass DataFrames "
-        f"with an index in every view to match samples by name."
-    )
+        nameless = next(name for name, t in tables.items() if t.samples is None)
+        cure = "without sample names it is matched by position: pass a DataFrame with an index"
+        raise DataError(what, nameless, cure=cure)
+    counts = ", ".join(f"{name!r} {n}" for name, n in lengths.items())
+    what = f"expected the same samples in each view but the numbers of rows are {counts}"
+    turned = _turned(tables)
+    if turned is not None:
+        cure = "it has as many columns as the others have rows: transposed? Rows are samples; pass"
+        raise DataError(what, turned, cure=f"{cure} its .T")
+    cure = "pass DataFrames with an index in every view to match samples by name"
+    raise DataError(what, cure=f"views without sample names are matched by position: {cure}")
 
 
-def _turned(tables: Mapping[str, Table]) -> str:
-    """The end of a sentence, where a table has as many columns as the others have rows."""
+def _turned(tables: Mapping[str, Table]) -> str | None:
+    """The table that has as many columns as the others have rows, if there is one."""
     for name, table in tables.items():
         others = {len(t.values) for other, t in tables.items() if other != name}
         if others == {table.values.shape[1]} and len(table.values) not in others:
-            return (
-                f", and {name!r} has as many columns as the others have rows: transposed? Rows are "
-                f"samples; pass its .T"
-            )
-    return ""
+            return name
+    return None

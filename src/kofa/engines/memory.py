@@ -138,10 +138,6 @@ class InMemory:
         nothing_varies = np.ones((self.n_samples, 1)) / self.n_samples
         return np.sqrt(self.n_samples) * U if U.shape[1] else nothing_varies
 
-    def random_directions(self, k: int, rng: np.random.Generator) -> Array:
-        """As many at random."""
-        return rng.standard_normal((self.n_samples, k))
-
     def with_residual_direction(self, state: State, Z: Array, rng: np.random.Generator) -> Array:
         """Z and the leading direction of what the factors leave, on unit scale: (N, K + 1)."""
         views = {}

@@ -1,4 +1,4 @@
-"""Doors for scikit-learn: a transformer, a regressor and a classifier of one table X."""
+"""For scikit-learn: a transformer, a regressor and a classifier of one table X."""
 
 from kofa.estimators.analysis import KernelFactorAnalysis
 from kofa.estimators.classifier import KernelFactorClassifier

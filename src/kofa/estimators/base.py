@@ -127,7 +127,8 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         empty = np.asarray(np.isnan(X).all(axis=0))
         used = np.unique(np.concatenate(list(columns.values())))
         if empty[used].all():
-            raise DataError("Expected at least one value in X but all are missing.")
+            what = "expected at least one value in X but all are missing"
+            raise DataError(what, cure="pass rows that have values")
         lost = [column_label(self._feature_names, j) for j in used[empty[used]].tolist()]
         if lost:
             shown = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")

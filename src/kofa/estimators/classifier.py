@@ -11,7 +11,15 @@ from sklearn.utils import check_consistent_length
 
 from kofa.errors import DataError
 from kofa.estimators.base import KernelFactors
-from kofa.estimators.tables import TARGET, check_classes, check_known, labels_of, named, weights_of
+from kofa.estimators.tables import (
+    SOME_OF_Y,
+    TARGET,
+    check_classes,
+    check_known,
+    labels_of,
+    named,
+    weights_of,
+)
 from kofa.linalg import Array
 from kofa.views import Binary, Categorical
 
@@ -89,7 +97,7 @@ callback
         labels, known, _ = labels_of(y, self)
         known = np.asarray(known.reshape(len(known), -1).all(axis=1))
         if not known.any():
-            raise DataError("Expected a label to score by but all of y is missing.")
+            raise DataError("expected a label to score by but all of y is missing", **SOME_OF_Y)
         predicted = self.predict(X)
         check_consistent_length(predicted, labels)
         right = np.equal(predicted[known], labels[known], dtype=object).astype(bool)

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from kofa.errors import DataError
 from kofa.estimators.base import KernelFactors
-from kofa.estimators.tables import TARGET, check_known, named, numbers, weights_of
+from kofa.estimators.tables import SOME_OF_Y, TARGET, check_known, named, numbers, weights_of
 from kofa.linalg import Array
 from kofa.views import Real
 
@@ -70,8 +70,11 @@ callback
         predicted = self.model_.predict(given, TARGET, return_std)
         return tuple(map(self._like_y, predicted)) if return_std else self._like_y(predicted)
 
-    def predict_quantiles(self, X: Any, quantiles: Sequence[float]) -> list[Array]:
-        """Values that the targets do not exceed with the given probabilities, one array each."""
+    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.95)) -> list[Array]:
+        """Values that the targets do not exceed with the given probabilities, one array each.
+
+        The default are 90 % intervals: ``low, high = model.predict_quantiles(X)``.
+        """
         given = self._given(X)
         tables = self.model_.predict_quantiles(given, TARGET, quantiles)
         return [self._like_y(table) for table in tables]
@@ -91,7 +94,7 @@ callback
             if k.any()
         ]
         if not scores:
-            raise DataError("Expected a target to score by but all of y is missing.")
+            raise DataError("expected a target to score by but all of y is missing", **SOME_OF_Y)
         return float(np.mean(scores))
 
     def _like_y(self, table: Any) -> Array:

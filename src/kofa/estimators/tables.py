@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
+from kofa.checks import hint, require
 from kofa.data.reading import read_table
 from kofa.errors import DataError, DeclarationError
 from kofa.linalg import Array, IntArray
 
 _WHOLE = "X"  # the view that is all of X, where `columns` names no others
 TARGET = "y"
+SOME_OF_Y = {"cure": "pass values of y that are known"}
 
 # ---------------------------------------------------------------- views of X
 
@@ -27,14 +29,12 @@ def declared_columns(
     """Positions of the columns of each view."""
     if columns is None:
         return {_WHOLE: np.arange(n_columns)}
-    if not isinstance(columns, Mapping) or not columns:
-        raise DeclarationError(
-            f"Expected columns as a dict of view → columns of X, or None, but got {columns!r}."
-        )
+    fine = isinstance(columns, Mapping) and len(columns) > 0
+    expected, cure = "a dict of view → columns of X, or None", "write such as {'a': [0, 1]}"
+    require(fine, "columns", expected, columns, cure=cure)
     if TARGET in columns:
-        raise DeclarationError(
-            f"View {TARGET!r}: expected another name, as this is that of the target."
-        )
+        what = "this is the name of the target"
+        raise DeclarationError(what, TARGET, option="columns", cure="choose another name")
     return {view: _positions(view, given, n_columns, names) for view, given in columns.items()}
 
 
@@ -48,30 +48,29 @@ def _positions(view: str, given: Any, n_columns: int, names: Sequence[str] | Non
             each = [given]
         chosen = [_position(view, column, n_columns, names) for column in each]
     if not chosen:
-        raise DeclarationError(f"View {view!r}: expected at least one column but got {given!r}.")
+        what, cure = "expected at least one column", "name one, or leave the view out"
+        raise DeclarationError(what, view, got=given, option="columns", cure=cure)
     if len(set(chosen)) < len(chosen):
-        raise DeclarationError(f"View {view!r}: expected each column once but got {given!r}.")
+        what, cure = "expected each column once", "name it once"
+        raise DeclarationError(what, view, got=given, option="columns", cure=cure)
     return np.array(chosen, dtype=np.intp)
 
 
 def _position(view: str, column: Any, n_columns: int, names: Sequence[str] | None) -> int:
     if isinstance(column, str):
         if names is None:
-            raise DeclarationError(
-                f"View {view!r}, column {column!r}: X has no names of columns; give positions, "
-                f"or pass a DataFrame."
-            )
+            what, cure = "X has no names of columns", "give positions, or pass a DataFrame"
+            raise DeclarationError(what, view, column, option="columns", cure=cure)
         if column not in names:
-            raise DeclarationError(f"View {view!r}: X has no column {column!r}.")
+            what, cure = f"X has no column {column!r}", hint(column, names, "its columns are")
+            raise DeclarationError(what, view, option="columns", cure=cure)
         return list(names).index(column)
     if not isinstance(column, int | np.integer) or isinstance(column, bool):
-        raise DeclarationError(
-            f"View {view!r}: expected names or positions of columns but got {column!r}."
-        )
+        what, cure = "expected names or positions of columns", "write such as ['age'] or [0, 1]"
+        raise DeclarationError(what, view, got=column, option="columns", cure=cure)
     if not -n_columns <= column < n_columns:
-        raise DeclarationError(
-            f"View {view!r}: X has no column {column}; it has {n_columns} columns."
-        )
+        what, cure = f"X has no column {column}", f"it has columns 0 to {n_columns - 1}"
+        raise DeclarationError(what, view, option="columns", cure=cure)
     return int(column) % n_columns
 
 
@@ -81,30 +80,37 @@ def by_view(option: str, value: Any, views: Iterable[str]) -> dict[str, Any]:
         return dict.fromkeys(views, value)
     for view in value:
         if view not in views:
-            known = ", ".join(map(repr, views))
-            raise DeclarationError(f"Unknown view {view!r} in {option}; the views are {known}.")
+            what, cure = f"unknown view {view!r} in {option}", hint(view, views, "the views are")
+            raise DeclarationError(what, option=option, cure=cure)
     for view in views:
         if view not in value:
-            raise DeclarationError(f"View {view!r}: expected an entry of {option} for it.")
+            what, cure = f"{option} has no entry for it", f"add {{{view!r}: …}} to {option}"
+            raise DeclarationError(what, view, option=option, cure=cure)
     return dict(value)
 
 
 @contextmanager
 def words_named(X: Any) -> Iterator[None]:
-    """Of a DataFrame, an error of numbers that are none names the column."""
+    """An error about words among the numbers of X names the column."""
     try:
         yield
     except OverflowError as error:
-        raise DataError("X has an integer that is too large for a float; scale it.") from error
+        what = "X has an integer that is too large for a float"
+        raise DataError(what, cure="scale it") from error
     except ValueError as error:
-        for name in getattr(X, "columns", ()) if "could not convert" in str(error) else ():
-            try:
-                np.asarray(X[name], dtype=np.float64)
-            except (TypeError, ValueError) as cause:
-                raise DataError(
-                    f"Column {name!r} of X: {cause}; expected numbers: leave it out, or encode it."
-                ) from error
+        if "could not convert" in str(error):
+            raise _word(X) from error
         raise
+
+
+def _word(X: Any) -> DataError:
+    """The error for the first word in X, which has to be left out or encoded."""
+    try:
+        read_table(_WHOLE, X)
+    except DataError as error:
+        cure = "encode or convert it, or leave the column out"
+        return DataError(error.what, source=_WHOLE, column=error.column, cure=cure)
+    return DataError("expected numbers", source=_WHOLE, cure="convert words to numbers")
 
 
 def unmasked(values: Any) -> Any:
@@ -129,11 +135,11 @@ def named(values: NDArray[Any], names: Iterable[Hashable] | None) -> Any:
 
 def _check_given(y: Any, estimator: Any) -> None:
     if y is None:
-        raise DataError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
-        )
+        what = f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        raise DataError(what, cure="call fit(X, y)")
     if hasattr(y, "toarray"):
-        raise DataError("Expected y as an array but got a sparse matrix; pass y.toarray().")
+        what = "expected y as an array but got a sparse matrix"
+        raise DataError(what, cure="pass y.toarray()")
 
 
 def numbers(y: Any, estimator: Any) -> Array:
@@ -150,7 +156,13 @@ def numbers(y: Any, estimator: Any) -> Array:
             )
         )
     except OverflowError as error:
-        raise DataError("y has an integer that is too large for a float; scale it.") from error
+        what = "y has an integer that is too large for a float"
+        raise DataError(what, cure="scale it") from error
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        cure = "convert it, or use KernelFactorClassifier for classes"
+        raise DataError("expected numbers in y but it has words", cure=cure) from error
 
 
 def labels_of(y: Any, estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
@@ -189,26 +201,24 @@ def check_known(X: Array, known: NDArray[np.bool_]) -> None:
     check_consistent_length(X, known)
     rows = int(known.reshape(len(known), -1).any(axis=1).sum())
     if rows < 2:
-        raise DataError(f"Expected at least 2 rows of y that are not missing but got {rows}.")
+        what = "expected at least 2 rows of y that are not missing"
+        raise DataError(what, got=rows, **SOME_OF_Y)
 
 
 def _check_indicators(values: Array) -> None:
     other = values[~np.isin(values, (0.0, 1.0))]
     if len(other):
-        raise DataError(
-            f"Expected zeros and ones in y, a column for each label, but got {other[0]:g}; "
-            f"classes are a single column."
-        )
+        what = f"expected zeros and ones in y, a column for each label, but got {other[0]:g}"
+        raise DataError(what, cure="pass classes as a single column")
 
 
 def check_classes(classes: NDArray[Any]) -> None:
     if classes.dtype.kind == "f" and not np.all(
         np.isfinite(classes) & (np.floor(classes) == classes)
     ):
-        raise DataError(
-            "Expected classes in y but got continuous numbers; for these there is "
-            "KernelFactorRegressor."
-        )
+        what = "expected classes in y but got continuous numbers"
+        raise DataError(what, use=["KernelFactorRegressor"])
     if len(classes) < 2:
         label = classes.tolist()[0]
-        raise DataError(f"Expected at least two classes in y but all labels are {label!r}.")
+        what = f"expected at least two classes in y but all labels are {label!r}"
+        raise DataError(what, cure="pass rows of another class too")

@@ -1,6 +1,6 @@
 """Tables in files: CSV, TSV, Parquet, npz, h5ad and h5mu in; CSV, TSV and Parquet out."""
 
-from kofa.checks import hint, listed, nearest
+from kofa.checks import hint, listed
 from kofa.errors import visible
 from kofa.files.options import Reading, Values
 from kofa.files.reading import SUFFIXES, check_exists, damage_in_words, file_kind, read_file
@@ -29,7 +29,6 @@ __all__ = [
     "file_names",
     "hint",
     "listed",
-    "nearest",
     "new_folder",
     "read_file",
     "same_file",

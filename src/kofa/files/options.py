@@ -88,7 +88,7 @@ def _matching(path: Path, pattern: str, names: Collection[str]) -> list[str]:
         return [pattern]
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
-        cure = hint(pattern, names, "there are")
+        cure = hint(pattern, names, "its columns are")
         raise FileError(f"there is no column {pattern!r}", path, cure=cure)
     return found
 
@@ -100,7 +100,7 @@ def index_name(path: Path, names: Sequence[str], reading: Reading) -> str | None
         return None
     if isinstance(index, str):
         if index not in names:
-            cure = hint(index, names, "there are")
+            cure = hint(index, names, "its columns are")
             raise FileError(f"there is no index column {index!r}", path, cure=cure)
         return index
     place = int(index or 0)

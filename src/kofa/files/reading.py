@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import hint
+from kofa.checks import most_like
 from kofa.errors import FileError
 from kofa.files.containers import read_annotated, read_npz, read_parquet
 from kofa.files.options import Reading, is_empty, repeated, same_ids, select, without_ids
@@ -113,13 +113,20 @@ def check_exists(path: Path) -> None:
     if path.is_dir():
         raise FileError("expected a file but this is a folder", path)
     if not path.exists():
-        folder = path.parent
-        there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
-        cure = "" if folder.is_dir() else f"there is no folder {str(folder)!r}"
-        raise FileError("there is no such file", path, cure=cure or hint(path.name, there))
+        raise FileError("there is no such file", path, cure=_nearest_file(path))
     if not path.is_file():
         what = "expected a file but this is a pipe or a device"
         raise FileError(what, path, cure="save it first")
+
+
+def _nearest_file(path: Path) -> str:
+    """The file that may be meant; types are not compared, or all of one type would be alike."""
+    if not path.parent.is_dir():
+        return f"there is no folder {str(path.parent)!r}"
+    there = sorted(path.parent.iterdir(), key=lambda one: one.suffix == path.suffix)
+    by_stem = {one.stem.lower(): one.name for one in there}
+    found = most_like(path.stem.lower(), by_stem)
+    return "" if found is None else f"did you mean {by_stem[found]!r}?"
 
 
 def _zip_kind(path: Path) -> str:

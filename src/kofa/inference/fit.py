@@ -26,7 +26,7 @@ from kofa.inference.regression import (
 )
 from kofa.inference.role import Role
 from kofa.inference.run import Callback, Journal, Plan, Run, Settings
-from kofa.inference.start import energy, prepare, spectral, start
+from kofa.inference.start import energy, in_random_rotation, prepare, spectral, start
 from kofa.linalg import Array, BoolArray, threads_for
 
 
@@ -136,12 +136,12 @@ def _best_start(
     settings = plan.settings
     work = engine.size * settings.n_factors
     with threads_for(work):
-        Z = spectral(engine, settings.n_factors, rng, settings.free)
+        Z = leading = spectral(engine, settings.n_factors, rng, settings.free)
         prepared = prepare(engine, plan.roles, Z)
     for nth in range(first, first + n_init):
         with threads_for(work):
             if nth > first:
-                Z = engine.random_directions(n_factors_of(prepared), rng)
+                Z = in_random_rotation(engine, leading, n_factors_of(prepared), rng)
             begin = Run(start(engine, prepared, Z), Z)
             tell = _of_start(notify, nth) if nth else notify
             candidate = journal.begin() or ascend(engine, plan, begin, tell, journal)

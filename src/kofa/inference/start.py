@@ -79,6 +79,18 @@ def spectral(
     return engine.principal_directions(most, rng, above_noise)
 
 
+def in_random_rotation(
+    engine: Engine, Z: Latents, n_factors: int, rng: np.random.Generator
+) -> Latents:
+    """Another start in the same directions: none of its factors is one of the first start's.
+
+    (Directions at random, without regard to the views, leave so much noise at first that most
+    factors are given up: 5 of 16 stay on breast cancer data, and the bound is far lower.)
+    """
+    Q, _ = np.linalg.qr(rng.standard_normal((n_factors, n_factors)))
+    return engine.rotate(Z, Q, np.zeros(n_factors))
+
+
 def prepare(engine: Engine, roles: Mapping[str, Role], Z: Latents) -> State:
     """Priors, and global factors to begin with, from the spectral Z.
 
@@ -89,5 +101,5 @@ def prepare(engine: Engine, roles: Mapping[str, Role], Z: Latents) -> State:
 
 
 def start(engine: Engine, state: State, Z: Latents) -> State:
-    """The first global factors, from the spectral Z or from a random one in its place."""
+    """The first global factors, from the spectral Z or from another one in its place."""
     return global_step(state, centred(engine.summarise(Z)))

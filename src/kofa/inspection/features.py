@@ -24,9 +24,8 @@ from kofa.preparation.prepare import FittedView
 def relevance_vectors(name: str, view: FittedView) -> Any:
     """The candidates of a sparse kernelized view: those kept first, in their order."""
     if view.vectors is None:
-        raise DataError(
-            f"View {name!r} has no relevance vectors: declare it with a kernel and sparse=True."
-        )
+        cure = "declare it with a kernel and sparse=True"
+        raise DataError("it has no relevance vectors", name, cure=cure)
     order = view.vectors.order
     rank = np.lexsort((-view.vectors.relevance, np.where(order < 0, len(order), order)))
     return frame(
@@ -65,16 +64,15 @@ def relevances(name: str, view: FittedView, posterior: ViewPosterior) -> Array:
     if isinstance(view.encoder, KernelMap):
         kernel = weighted(view.encoder.kernel)
         if kernel is None:
-            raise DataError(
-                f"View {name!r}: the {kernel_name(view.encoder.kernel)} kernel has no relevance of "
-                f"features; declare RBF(relevance='learn'), or 'bank' beside outputs."
-            )
+            what = f"the {kernel_name(view.encoder.kernel)} kernel has no relevance of features"
+            cure = "declare kernel=kofa.RBF(relevance='learn'), or kernel='bank', and outputs"
+            raise DataError(what, name, cure=cure)
         return np.array(kernel.relevance, dtype=float)
     if posterior.gamma is None or view.classes is not None:
-        raise DataError(
-            f"View {name!r} has no relevance of features: declare it with sparse=True, or with "
-            f"a kernel such as RBF(relevance='learn')."
-        )
+        cure = "declare it with sparse=True, or with kernel=kofa.RBF(relevance='learn') and outputs"
+        if view.classes is not None:
+            cure = "ask for the views that are tables of numbers"
+        raise DataError("it has no relevance of features", name, cure=cure)
     # Σ_k ⟨w_dk⟩² in units of the noise: the signal of a column whose factors have variance one
     signal = posterior.precision * (posterior.weights.mean**2).sum(axis=1)
     return view.layer.of_all_columns(signal)

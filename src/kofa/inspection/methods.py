@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from kofa import tuning
-from kofa.checks import flag, is_number, is_whole, shown
+from kofa.checks import flag, is_number, is_whole, listed
 from kofa.errors import DataError
 from kofa.inspection import of_model
 from kofa.inspection.agreement import agreement
@@ -277,14 +277,11 @@ class Inspection:
         """
         one = self._fitted.view(view)
         if top is not None and not is_whole(top, 1):
-            raise DataError(
-                f"View {view!r}: expected top to be a whole number of at least 1 "
-                f"but got {shown(top)}."
-            )
+            what = "expected top to be a whole number of at least 1, or None"
+            raise DataError(what, view, got=top, option="top")
         if threshold is not None and not is_number(threshold):
-            raise DataError(
-                f"View {view!r}: expected threshold to be a number but got {shown(threshold)}."
-            )
+            what = "expected threshold to be a number, or None"
+            raise DataError(what, view, got=threshold, option="threshold")
         posterior = self._fitted.posterior[view]
         relevance = relevances(view, one, posterior)
         off = off_below(one, posterior, relevance)
@@ -300,5 +297,6 @@ class Inspection:
         """
         fitted = self._fitted
         if output is not None and not fitted.view(output).role.output:
-            raise DataError(f"View {output!r} is not an output of this model.")
+            cure = f"the outputs are {listed(fitted.outputs) or 'none'}"
+            raise DataError("it is not an output of the model", output, option="output", cure=cure)
         return kernel_weights(fitted.views, fitted.posterior, output)

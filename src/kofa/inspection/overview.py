@@ -57,7 +57,7 @@ def data_overview(data: Any) -> Overview:
     bob       1      1
     cleo      0      1
     """
-    check_given(data)
+    check_given(data, ())
     tables = _read(data)
     samples = align(tables)
     counts = {

@@ -16,7 +16,8 @@ def as_kernels(kernel: Any, view: str) -> dict[str, Kernel]:
     if not isinstance(kernel, list | tuple):
         return {view: as_kernel(kernel, view)}
     if not kernel:
-        raise DeclarationError("expected at least one kernel but got none", view)
+        what, cure = "expected at least one kernel", "write None to explain the columns themselves"
+        raise DeclarationError(what, view, got=kernel, option="kernel", cure=cure)
     named: dict[str, Kernel] = {}
     n_seen: dict[str, int] = {}
     for one in kernel:
@@ -38,7 +39,8 @@ def as_kernel(kernel: Any, view: str) -> Kernel:
         return _of_class(kernel, view)
     if callable(kernel):
         return Custom(kernel)
-    raise DeclarationError("expected a kernel, its name or a callable", view, got=kernel)
+    what, cure = "expected a kernel, its name or a callable", "write such as kernel='rbf'"
+    raise DeclarationError(what, view, got=kernel, option="kernel", cure=cure)
 
 
 def _by_name(name: str, view: str) -> Kernel:
@@ -142,7 +144,10 @@ def _check_part(part: Any, mixture: Mixture, view: str) -> None:
         return
     if not isinstance(mixture.weights, str) or part.objective != "evidence":
         raise DeclarationError(
-            "in a mixture relevance='learn' needs weights='learn' and objective='evidence'", view
+            "in a mixture relevance='learn' needs weights='learn' and objective='evidence'",
+            view,
+            option="relevance",
+            cure="set these, or give relevance as numbers",
         )
 
 

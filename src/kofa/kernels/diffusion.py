@@ -8,12 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from kofa import tuning
+from kofa.checks import hinting
 from kofa.errors import DeclarationError
 from kofa.kernels.formulas import Kernel
 from kofa.kernels.graphs import Graph
 from kofa.linalg import Array, inner
 
 
+@hinting()
 @dataclass(frozen=True)
 class Diffusion(Kernel):
     """How alike x and v are to something that spreads along the rows of a fit.
@@ -79,9 +81,8 @@ class Diffusion(Kernel):
     def spread(self, X: Array) -> tuple[Array, Array]:
         """What rows put on the directions of the graph, and how near they are to its rows."""
         if self.graph is None:
-            raise DeclarationError(
-                f"The graph of {self!r} is left to the data: write {self!r}.of(rows) to call it."
-            )
+            what, cure = f"the graph of {self!r} is left to the data", f"call {self!r}.of(rows)"
+            raise DeclarationError(what, option="graph", cure=cure)
         return self.graph.spread(X, int(self.neighbours))
 
     def after(self, time: float, along: Array, near: Array) -> Array:
@@ -95,9 +96,8 @@ class Diffusion(Kernel):
     def features(self, X: Array) -> Array:
         """φ of rows."""
         if isinstance(self.time, str):
-            raise DeclarationError(
-                f"The time of {self!r} is left to the data: set a number to call it."
-            )
+            what, cure = f"the time of {self!r} is left to the data", "set a number to call it"
+            raise DeclarationError(what, option="time", cure=cure)
         return self.after(self.time, *self.spread(X))
 
     def __call__(self, X: Array, V: Array) -> Array:

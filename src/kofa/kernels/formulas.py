@@ -10,13 +10,16 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from kofa import tuning
-from kofa.checks import is_number, shown
+from kofa.checks import hinting, is_number
 from kofa.errors import DataError, DeclarationError
 from kofa.linalg import Array, IntArray, by_rows, filled_up, inner, squared_distances
 
 _SHOWN = 8  # features whose relevance a repr lists
 _CACHE = 2**15  # numbers that stay near the processor
 LARGEST = 1e150  # whose square is still a number
+
+# What other tools call a width, or what they have in its place.
+_WIDTH_ELSEWHERE = dict.fromkeys(("gamma", "sigma", "length_scale", "bandwidth"), "width")
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,11 @@ class Weighted(Kernel):
         if self.relevance is None:
             return None
         if self.learns_relevance:
-            raise DeclarationError(
-                f"The relevance of {self!r} is left to the data: set numbers to call it."
-            )
+            what = f"the relevance of {self!r} is left to the data"
+            raise DeclarationError(what, option="relevance", cure="set numbers to call it")
         if len(self.relevance) != n_features:
-            raise DeclarationError(
-                f"Expected a relevance for each of {n_features} features "
-                f"but got {len(self.relevance)}."
-            )
+            what = f"expected a relevance for each of {n_features} features"
+            raise DeclarationError(what, option="relevance", got=len(self.relevance))
         return np.array(self.relevance, dtype=float)
 
     def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:
@@ -135,6 +135,7 @@ class Weighted(Kernel):
         raise NotImplementedError
 
 
+@hinting()
 @dataclass(frozen=True, repr=False)
 class Linear(Weighted):
     """k(x, v) = Σ_j λ_j x_j v_j / D, λ_j = 1 unless `relevance` says otherwise.
@@ -164,6 +165,7 @@ class Linear(Weighted):
         return np.asarray((X * (G @ V)).sum(axis=0) / X.shape[1])
 
 
+@hinting({"coef0": "offset"})
 @dataclass(frozen=True)
 class Polynomial(Kernel):
     """k(x, v) = (x·v / D + offset)^degree.
@@ -216,9 +218,8 @@ class Radial(Kernel):
 
     def __call__(self, X: Array, V: Array) -> Array:
         if isinstance(self.width, str) or not is_number(self.width):
-            raise DeclarationError(
-                f"The width of {self!r} is left to the data: set a number to call it."
-            )
+            what, cure = f"the width of {self!r} is left to the data", "set a number to call it"
+            raise DeclarationError(what, option="width", cure=cure)
         return self.profile(self.distance(X, V), self.width)
 
     def median_width(self, V: Array) -> float:
@@ -243,6 +244,7 @@ class Radial(Kernel):
         return self.width == "auto"
 
 
+@hinting(_WIDTH_ELSEWHERE)
 @dataclass(frozen=True, repr=False)
 class RBF(Weighted, Radial):
     """k(x, v) = exp(−Σ_j λ_j (x_j − v_j)² / (2 width²)), λ_j = 1 unless `relevance` says otherwise.
@@ -279,6 +281,7 @@ class RBF(Weighted, Radial):
         return float(np.sqrt(distance))
 
 
+@hinting(_WIDTH_ELSEWHERE)
 @dataclass(frozen=True, repr=False)
 class Laplacian(Weighted, Radial):
     """k(x, v) = exp(−Σ_j λ_j |x_j − v_j| / width), λ_j = 1 unless `relevance` says otherwise.
@@ -361,10 +364,10 @@ class Custom(Kernel):
             k = np.array(found, dtype=float)  # a copy: it is centred in place
             return k[: len(X)] if k.ndim else k
         except (TypeError, ValueError, OverflowError):
-            raise DataError(
-                f"Expected the kernel function {_name(self.function)} to return an array of "
-                f"numbers but got {shown(found)}."
-            ) from None
+            name = _name(self.function)
+            what = f"expected the kernel function {name} to return an array of numbers"
+            cure = "return one number for each row of X and each row of V"
+            raise DataError(what, got=found, cure=cure) from None
 
 
 def _name(function: Any) -> str:

@@ -104,11 +104,12 @@ class KernelMap:
     def evaluate(self, X: Array) -> Array:
         """k(x, v) of scaled rows, as the formula has it."""
         with np.errstate(over="ignore", invalid="ignore"):  # found out below, by name
-            k = self.kernel(X, self.V)
+            k = self._of_formula(X)
         if k.shape != (len(X), len(self.V)):
             shape = (len(X), len(self.V))
             what = f"expected the {kernel_name(self.kernel)} kernel to return an array of shape"
-            raise DataError(f"{what} {shape}", self.view, got=k.shape)
+            cure = "return one number for each row of X and each row of V"
+            raise DataError(f"{what} {shape}", self.view, got=k.shape, cure=cure)
         if not (np.abs(k) < LARGEST).all():
             raise DataError(
                 f"expected finite values of the {kernel_name(self.kernel)} kernel but got NaN, "
@@ -117,6 +118,12 @@ class KernelMap:
                 cure="scale the columns or choose another kernel",
             )
         return np.ascontiguousarray(k)  # sums over rows are rounded by how they lie in memory
+
+    def _of_formula(self, X: Array) -> Array:
+        try:
+            return self.kernel(X, self.V)
+        except DataError as error:  # of a user's function, which does not know the view
+            raise error.as_error(DataError, view=self.view) from None
 
     def centre(self, k: Array) -> Array:
         """Centre and scale rows of the kernel, in place."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from kofa import tuning
-from kofa.checks import is_among, is_number, is_whole, nearest, shown
-from kofa.errors import DeclarationError
+from kofa.checks import check_word, is_among, is_number, is_whole, require
 from kofa.kernels.formulas import Kernel, Precomputed
 from kofa.linalg import Array, IntArray
 
@@ -61,24 +60,24 @@ class Landmarks:
             return ()
         return self.keep if isinstance(self.keep, tuple) else (self.keep,)
 
+    def said(self) -> dict[str, Any]:
+        """The parameters that are not at their defaults."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        defaults = {one.name: one.default for one in fields(self)}
+        return {name: v for name, v in given.items() if not is_among(v, [defaults[name]])}
+
     def check(self, view: str) -> None:
         """Raise if a parameter means nothing."""
-        if not (is_among(self.n, ("auto", "all")) or is_whole(self.n, 2)):
-            raise DeclarationError(
-                f"View {view!r}: expected landmarks 'auto', 'all', a number of at least 2, or "
-                f"kofa.Landmarks of one of these, but got {shown(self.n)}."
-            )
-        rules = get_args(Choice)
-        if not is_among(self.by, rules):
-            raise DeclarationError(
-                f"View {view!r}: expected landmarks by {' or '.join(map(repr, rules))} "
-                f"but got {shown(self.by)}{nearest(self.by, rules)}."
-            )
-        if not all(is_whole(cap, 2) or _is_share(cap) for cap in self.caps) or len(self.caps) > 2:
-            raise DeclarationError(
-                f"View {view!r}: expected landmarks that keep a number of at least 2, a share (a "
-                f"float above 0 and at most 1), or a pair of both, but got {shown(self.keep)}."
-            )
+        fine = is_among(self.n, ("auto", "all")) or is_whole(self.n, 2)
+        expected = "'auto', 'all', a whole number of at least 2, or kofa.Landmarks of one of these"
+        require(fine, "landmarks", expected, self.n, view)
+        check_word("landmarks.by", self.by, get_args(Choice), view)
+        fine = all(is_whole(cap, 2) or _is_share(cap) for cap in self.caps) and len(self.caps) <= 2
+        expected = (
+            "a whole number of at least 2, a share (a float above 0 and at most 1), a pair of "
+            "both, or None"
+        )
+        require(fine, "landmarks.keep", expected, self.keep, view)
 
     def most_kept(self, n: int) -> int:
         """How many of n candidates may become relevance vectors."""

@@ -47,7 +47,7 @@ def learn(
     inputs: Sequence[Array],
     landmarks: Sequence[Array],
     outputs: Outputs,
-    max_iter: int = tuning.RELEVANCE_STEPS,
+    max_iter: int | None = None,
 ) -> Learnt:
     """The most likely kernels given the outputs.
 
@@ -57,14 +57,15 @@ def learn(
     inputs : arrays (n, D_m) of the same rows, scaled
     landmarks : the same rows as the kernels want them for their second argument
     outputs : what they are to explain
-    max_iter : most steps for relevances
+    max_iter : most steps for relevances; None is `tuning.RELEVANCE_STEPS`
     """
     learner = _Learner(kernels, inputs, landmarks, outputs)
     with threads_for(float(len(outputs.Y)) ** 3):
         objective, theta = learner.alike()
         learnt = objective.learnt(theta)
         if any(_by_root(kernel) for kernel in kernels):
-            each, worth = learner.with_relevance(objective, theta, max_iter)
+            steps = tuning.RELEVANCE_STEPS if max_iter is None else max_iter
+            each, worth = learner.with_relevance(objective, theta, steps)
             found = each[0].learnt(each[1])
             if worth:
                 (objective, theta), learnt = each, found

@@ -9,13 +9,14 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from kofa import tuning
-from kofa.checks import is_among, is_number
+from kofa.checks import hinting, is_among, is_number
 from kofa.errors import DeclarationError
 from kofa.kernels.diffusion import Diffusion
 from kofa.kernels.formulas import RBF, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from kofa.linalg import Array, centre
 
 
+@hinting()
 @dataclass(frozen=True)
 class Mixture(Kernel):
     """k(x, v) = Σ_m weight_m k_m(x, v): several kernels that explain a view as one.
@@ -56,9 +57,8 @@ class Mixture(Kernel):
 
     def __call__(self, X: Array, V: Array) -> Array:
         if isinstance(self.weights, str):
-            raise DeclarationError(
-                f"The weights of {self!r} are left to the data: set numbers to call it."
-            )
+            what = f"the weights of {self!r} are left to the data"
+            raise DeclarationError(what, option="weights", cure="set numbers to call it")
         parts = zip(self.weights, self.kernels, strict=True)
         return np.asarray(sum(w * k(X, V) for w, k in parts))
 

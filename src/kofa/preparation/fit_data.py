@@ -46,13 +46,12 @@ class FitData:
     @classmethod
     def read(cls, declared: Mapping[str, View], data: Any, outputs: Any) -> FitData:
         """Read, check and align the data of a fit."""
-        check_given(data)
+        check_given(data, declared)
+        for name, view in declared.items():
+            view.check_landmarks_used(name)
         views, sources = expand(declared)
         labels = [name for name, view in declared.items() if view.likelihood.reads_labels]
         given = read_data(data, declared, labels)
-        for name in declared:
-            if name not in given:
-                raise DataError("it is declared but not in the data", name)
         tables = {
             name: square(replace(given[sources[name]], name=name), view.kernel)
             for name, view in views.items()
@@ -61,7 +60,8 @@ class FitData:
             _check_table(tables[name], view)
         samples = align(tables)
         if samples.n < 2:
-            raise DataError("expected at least 2 samples", got=samples.n)
+            cure = "pass a row for each sample"
+            raise DataError("expected at least 2 samples", got=samples.n, cure=cure)
         named = frozenset(() if outputs is None else outputs)
         return cls(
             views, sources, tables, samples, frozenset(n for n in views if sources[n] in named)
@@ -95,7 +95,7 @@ class FitData:
         if not view.scale:
             # Far from zero products would lose what centring leaves of them.
             return Scaling.as_is(values, unit, shift=kernel.ignores_shift)
-        # Nobody knows what another value of a column would mean that is constant in fit.
+        # A column that is constant in fit does not show how far apart two of its values are.
         return Scaling.fit(values, unit=unit, no_spread=np.inf)
 
     @cached_property
@@ -242,7 +242,8 @@ def expand(declared: Mapping[str, View]) -> tuple[dict[str, View], dict[str, str
         named = {source: None} if view.kernel is None else as_kernels(view.kernel, source)
         for name, kernel in named.items():
             if name in views or (name != source and name in declared):
-                raise DeclarationError("expected the name only once", name)
+                what = "expected this name only once: it stands for one of several kernels"
+                raise DeclarationError(what, name, cure="rename the view")
             views[name] = view if kernel is None else replace(view, kernel=kernel)
             sources[name] = source
     return views, sources
@@ -270,7 +271,8 @@ def square(table: Table, kernel: Kernel | None) -> Table:
         return table
     if table.values.shape[0] != table.values.shape[1]:
         what = f"expected a precomputed kernel of samples × samples but got {table.values.shape}"
-        raise DataError(what, table.name)
+        cure = "pass the kernel between all samples, or choose another kernel for a table"
+        raise DataError(what, table.name, cure=cure)
     table = _in_order(table)
     _check_kernel(table)
     return table
@@ -288,7 +290,7 @@ def _in_order(table: Table) -> Table:
             f"expected the columns of a precomputed kernel to be its samples but {unknown[0]!r} "
             f"is not among them"
         )
-        raise DataError(what, table.name)
+        raise DataError(what, table.name, cure="name its columns as its rows")
     order = [place[sample] for sample in table.samples]
     return replace(table, values=table.values[:, order], columns=tuple(table.samples))
 
@@ -307,7 +309,7 @@ def _check_kernel(table: Table) -> None:
             f"expected a symmetric precomputed kernel but it is {K[i, j]:.6g} between {a!r} and "
             f"{b!r}, and {K[j, i]:.6g} the other way round"
         )
-        raise DataError(what, table.name)
+        raise DataError(what, table.name, cure="pass the mean of both, (K + K.T) / 2")
     there = np.flatnonzero(rows_seen(K))
     some = there[:: max(1, -(-len(there) // _LOOKED_AT))]
     whole = some[np.isfinite(K[np.ix_(some, some)]).all(axis=0)]
@@ -345,9 +347,9 @@ def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> N
 
 
 def warn_of_slips(fit_data: FitData, declared: bool) -> None:
-    """Warn of tables that can be used but are hardly what was meant.
+    """Warn of tables that can be used but look like a mistake.
 
-    Zeros and ones are taken for a slip only where nobody declared what they are.
+    Zeros and ones are taken for a mistake only where it was not declared what they are.
     """
     sources = {fit_data.sources[name]: name for name in reversed(list(fit_data.views))}
     for source, name in sources.items():
@@ -367,7 +369,7 @@ def _warn_of_constants(table: Table, kernelized: bool) -> None:
         return
     named = ", ".join(table.label(int(j)) for j in constant[:3])
     more = f" and {len(constant) - 3} more" if len(constant) > 3 else ""
-    effect = "does not tell samples apart" if kernelized else "tells nothing, and predicts itself"
+    effect = "does not tell samples apart" if kernelized else "explains nothing in other columns"
     warn(
         f"View {table.name!r}, {named}{more}: a column that has the same value in all samples "
         f"{effect}; drop it."

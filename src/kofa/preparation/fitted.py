@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kofa.checks import hint, is_among, is_whole, listed, nearest, shown
+from kofa.checks import hint, is_among, is_whole, listed, shown
 from kofa.errors import DataError
 from kofa.inference.explained import Explained
 from kofa.inference.posterior import State, Weights
@@ -61,7 +61,8 @@ class Fitted:
             names = dict(zip(old, given, strict=False))
         unknown = [name for name in names if name not in old]
         if unknown:
-            raise DataError(f"Unknown factor {shown(unknown[0])}{nearest(unknown[0], old) or '.'}")
+            cure = hint(unknown[0], old, "the model has")
+            raise DataError(f"unknown factor {shown(unknown[0])}", option="names", cure=cure)
         new = tuple(names.get(name, name) for name in old)
         wrong = [name for name in new if not isinstance(name, str) or not name]
         if wrong:
@@ -111,11 +112,15 @@ class Fitted:
         if is_among(name, self.views):
             return self.views[name]
         several = [n for n, fitted in self.views.items() if is_among(name, [fitted.source])]
-        names = ", ".join(map(repr, several or self.views))
         if several:
-            raise DataError(f"View {name!r} has several kernels: ask for {names}.")
-        cure = nearest(name, self.views) or "."
-        raise DataError(f"Unknown view {shown(name)}; this model has {names}{cure}")
+            what, cure = "it has several kernels", f"ask for one of {listed(several)}"
+            raise DataError(what, name, option="view", cure=cure)
+        known = f"the model has {listed(self.views)}"
+        if not isinstance(name, str) and not is_among(name, [name]):  # such as a list
+            what, cure = "expected the name of one view", known
+            raise DataError(what, got=name, option="view", cure=cure)
+        cure = hint(name, self.views, "the model has")
+        raise DataError(f"unknown view {shown(name)}", option="view", cure=cure)
 
     def asked_for(self, view: str | None) -> str:
         """The view that is to be predicted: the only output where none is named."""
@@ -123,7 +128,8 @@ class Fitted:
             self.view(view)
             return view
         if len(self.outputs) != 1:
-            names = ", ".join(map(repr, self.outputs or self.views))
-            which = f"the outputs {names}" if self.outputs else f"no outputs, but the views {names}"
-            raise DataError(f"Expected view to say what to predict; this model has {which}.")
+            several = f"the model has the outputs {listed(self.outputs)}"
+            none = f"the model has no outputs, but the views {listed(self.views)}"
+            cure = f"name it: {several if self.outputs else none}"
+            raise DataError("expected the view to predict", option="view", cure=cure)
         return self.outputs[0]

@@ -151,7 +151,8 @@ def _check_relevance(fit_data: FitData) -> None:
             what = (
                 "relevance='learn' needs at least 3 samples with all inputs and an observed output"
             )
-            raise DataError(what, name, got=len(fit_data.complete))
+            cure = "pass more such samples, or give relevance as numbers"
+            raise DataError(what, name, got=len(fit_data.complete), cure=cure)
 
 
 def _anything_to_learn(fit_data: FitData) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import check_number, flag, shown
+from kofa.checks import check_number, flag, require
 from kofa.errors import DeclarationError
 from kofa.inference.run import Callback
 from kofa.views import View, check_outputs, check_views
@@ -38,13 +38,10 @@ class Parameters:
         check_number("max_iter", self.max_iter, whole=True, least=1)
         check_number("tol", self.tol, [None], least=0)
         check_number("checkpoint_every", self.checkpoint_every, least=0)
-        named = isinstance(self.checkpoint, str | PathLike)
-        if self.checkpoint is not None and not named:
-            raise DeclarationError(
-                f"Expected checkpoint to be a path or None but got {shown(self.checkpoint)}."
-            )
-        if self.callback is not None and not callable(self.callback):
-            raise DeclarationError(f"Expected a callable callback but got {shown(self.callback)}.")
+        named = self.checkpoint is None or isinstance(self.checkpoint, str | PathLike)
+        require(named, "checkpoint", "the path of a file, or None", self.checkpoint)
+        called = self.callback is None or callable(self.callback)
+        require(called, "callback", "a function, or None", self.callback)
         flag("progress", self.progress)
         views = check_views(self.views, data)
         check_outputs(self.outputs, views)

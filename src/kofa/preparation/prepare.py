@@ -84,14 +84,21 @@ class FittedView:
         if table.columns is not None and self.inputs is not None:
             table = self._by_name(table, table.columns, self.inputs)
         elif table.values.shape[1] != self.n_inputs:
-            turned = "transposed? Pass its .T" if len(table.values) == self.n_inputs else ""
-            what = f"expected {self.n_inputs} columns as in fit"
-            raise DataError(what, table.name, got=table.values.shape[1], cure=turned)
+            raise self._other_columns(table)
         if isinstance(self.encoder, KernelMap):
             kernel = self.encoder.kernel
             chosen = self.encoder.V.astype(np.intp) if isinstance(kernel, Precomputed) else None
             check_missing(kernel, table, chosen)
         return table
+
+    def _other_columns(self, table: Table) -> DataError:
+        n, n_columns = table.values.shape
+        cure = "pass the same columns, in the same order"
+        if n == self.n_inputs:
+            one = "a list of numbers is one column: write [[…]] for one sample"
+            cure = one if n_columns == 1 else "transposed? Pass its .T"
+        what = f"expected {self.n_inputs} columns as in fit"
+        return DataError(what, table.name, got=n_columns, cure=cure)
 
     def _by_class(self, table: Table) -> Table:
         """The table with its labels numbered as in fit."""
@@ -116,10 +123,13 @@ class FittedView:
         expected = set(wanted)
         extra = [c for c in given if c not in expected]
         if missing or extra:
-            what = f"column {missing[0]!r} is missing" if missing else f"{extra[0]!r} is new"
+            what = "expected the columns seen in fit but "
             if table.samples is not None and set(wanted) <= set(table.samples):
-                what = "its rows have their names: transposed? Pass its .T"
-            raise DataError(f"expected the columns seen in fit but {what}", table.name)
+                what += "its rows have their names"
+                raise DataError(what, table.name, cure="transposed? Pass its .T")
+            what += "this one is missing" if missing else "this one is new"
+            cure = "pass it, with NaN where it is not known" if missing else "leave it out"
+            raise DataError(what, table.name, [*missing, *extra][0], cure=cure)
         order = [place[column] for column in wanted]
         return replace(table, values=table.values[:, order], columns=wanted)
 

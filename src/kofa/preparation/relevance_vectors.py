@@ -58,7 +58,8 @@ def pool(fit_data: FitData, name: str, kernel: Kernel, rng: np.random.Generator)
         candidates = candidates & fit_data.has_output[fit_data.samples.position[name]]
         if candidates.sum() < 2:
             what = "expected at least 2 samples with an observed output"
-            raise DataError(what, name, got=int(candidates.sum()))
+            cure = "pass more samples with both, or leave outputs out"
+            raise DataError(what, name, got=int(candidates.sum()), cure=cure)
     index = np.flatnonzero(candidates)
     check_missing(kernel, table, index)
     declared = landmarks.as_landmarks(view.landmarks)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa import omics
-from kofa.checks import check_number, flag, shown
+from kofa.checks import check_number, flag
 from kofa.data.reading import read_data
 from kofa.data.returning import decoded, labelled, restored
 from kofa.data.samples import align
@@ -49,10 +49,10 @@ def from_others(fitted: Fitted, data: Any, view: str) -> Prediction:
     elif isinstance(data, Mapping):
         others = {name: table for name, table in data.items() if name != source}
     if isinstance(others, dict) and not others:
-        raise DataError(
-            f"Expected at least one view other than {view!r} to predict it from; "
-            f"use reconstruct to explain a view by itself."
-        )
+        what = f"expected at least one view other than {view!r} to predict it from"
+        known = [name for name in fitted.sources if name != source]
+        cure = f"pass a table of {' or '.join(map(repr, known))}" if known else ""
+        raise DataError(what, cure=cure, use=["reconstruct to explain the view by itself"])
     return given(fitted, others)
 
 
@@ -183,9 +183,8 @@ def _probabilities(quantiles: Any, view: str) -> Array:
         wanted = np.atleast_1d(np.asarray(quantiles, dtype=float))
     except (TypeError, ValueError, OverflowError):  # words, or rows of different lengths
         wanted = np.full(1, np.nan)
-    if wanted.ndim > 1 or not ((wanted > 0) & (wanted < 1)).all():
-        raise DataError(
-            f"View {view!r}: expected quantiles as a list of numbers between 0 and 1 "
-            f"but got {shown(quantiles)}."
-        )
+    within = wanted.ndim == 1 and wanted.size > 0 and bool(((wanted > 0) & (wanted < 1)).all())
+    if not within:
+        what, cure = "expected quantiles as a list of numbers between 0 and 1", "write [0.05, 0.95]"
+        raise DataError(what, view, got=quantiles, option="quantiles", cure=cure)
     return wanted

@@ -86,20 +86,21 @@ class Prediction:
     @property
     def sources_of_z(self) -> list[str]:
         """The inputs, which alone tell about factors; outputs only where no input is given."""
-        return [n for n in self.tables if not self.views[n].role.output] or list(self.tables)
+        inputs = [name for name in self.tables if self.state[name].blurred is None]
+        return inputs or list(self.tables)
 
     def project(
-        self, told: Collection[str] | None = None
+        self, known: Collection[str] | None = None
     ) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
         """q(z) of the samples, batch by batch, and each view's values in the user's units.
 
-        `told`: the views from which z is known, if not from all.
+        `known`: the views from which z follows, if not from all.
         """
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
-        told = [name for name in values if told is None or name in told]
+        inputs = [name for name in values if known is None or name in known]
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
             batch = {n: y[start : start + _ROWS_AT_A_TIME] for n, y in values.items()}
-            rows = Rows.stack({name: self.views[name].observe(batch[name]) for name in told})
+            rows = Rows.stack({name: self.views[name].observe(batch[name]) for name in inputs})
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
                 part = {name: y[within] for name, y in batch.items()}
                 yield project(block, self.state), part
@@ -243,8 +244,8 @@ class Prediction:
         if (target, name) not in self._of_kernels:
             view, encoder = self.state[target], self.views[name].encoder
             assert isinstance(encoder, KernelMap)
-            told = {n: self.state[n].information for n in self.tables}
-            share = told[name] / (1.0 + np.sum(list(told.values()), axis=0))
+            information = {n: self.state[n].information for n in self.tables}
+            share = information[name] / (1.0 + np.sum(list(information.values()), axis=0))
             amplitude = _amplitude(view, share)
             ridge = float((1.0 / view.tau.mean).mean()) / max(float(amplitude.mean()), 1e-12)
             self._of_kernels[target, name] = amplitude, encoder.unseen(ridge)
@@ -257,8 +258,8 @@ class Prediction:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
         if not self.samples.n:
             return np.zeros(0)
-        told = self.project(told=self.sources_of_z)
-        return np.concatenate([self._scores(q, values) for q, values in told])
+        projected = self.project(self.sources_of_z)
+        return np.concatenate([self._scores(q, values) for q, values in projected])
 
     def _scores(self, q: Latent, values: Mapping[str, Array]) -> Array:
         trace = np.trace(q.covariance, axis1=1, axis2=2) - q.logdet

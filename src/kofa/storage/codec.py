@@ -298,7 +298,7 @@ class _Reader:
 
 
 def _float(text: Any) -> float:
-    require(text in ("nan", "inf", "-inf"), "its manifest has a number that is none")
+    require(text in ("nan", "inf", "-inf"), "its manifest has a number that cannot be read")
     return float(text)
 
 

@@ -103,7 +103,7 @@ def _timestamp(value: Any) -> Any:
         type(nanoseconds) is int
         and unit in ("s", "ms", "us", "ns")
         and (zone is None or (isinstance(zone, str) and _ZONE.fullmatch(zone) is not None)),
-        "a date is none",
+        "a date cannot be read",
     )
     with with_pandas("a date") as pd:
         return pd.Timestamp(nanoseconds, unit="ns", tz=zone).as_unit(unit)

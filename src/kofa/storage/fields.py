@@ -55,7 +55,10 @@ def read_fields(title: str, schema: Fields, given: dict[str, Any]) -> dict[str, 
         require(name in schema, f"a {title} has no {excerpt(name)}")
         if schema[name].is_array and isinstance(value, float):
             given[name] = value = np.float64(value)
-        require(schema[name].accepts(value), f"the {name} of a {title} is of no such kind")
+        require(
+            schema[name].accepts(value),
+            f"the {name} of a {title} has a value of a type that it cannot have",
+        )
     for name, field in schema.items():
         missing = name not in given and field.default is REQUIRED
         require(not missing, f"a {title} lacks its {name}")

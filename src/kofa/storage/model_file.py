@@ -175,7 +175,7 @@ def _check_parameters(given: dict[str, Any]) -> None:
     for name, view in (given.get("views") or {}).items():
         kernels = {} if view.kernel is None else as_kernels(view.kernel, name)
         require(
-            all(type(k) in SAVED_KERNELS for k in kernels.values()), "a kernel is none of kofa's"
+            all(type(k) in SAVED_KERNELS for k in kernels.values()), "a kernel is not one of kofa's"
         )
 
 

@@ -12,6 +12,7 @@ from kofa.cli import UsageError
 from kofa.cli.display import Screen, counted
 from kofa.cli.options import ModelFile, Study, To, Views, option, path_given
 
+_FOLDER = option("FOLDER", "One file per view; required.", "--to", "-o", parser=path_given)
 _TARGET = "The view to predict (default: the only output)."
 
 
@@ -78,7 +79,7 @@ def predict(
 def impute(
     *,
     model: ModelFile,
-    to: Annotated[Path, option("FOLDER", "One file per view.", "--to", "-o", parser=path_given)],
+    to: Annotated[Path | None, _FOLDER] = None,
     view: Views = None,
     study: Study = None,
     form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet.")] = "csv",
@@ -94,6 +95,8 @@ def impute(
     if form not in ("csv", "tsv", "parquet"):
         raise UsageError("expected csv, tsv or parquet", source=f"--format {form}")
     given = apply.opened(model, view or [], study, reading)
+    if to is None:  # after what is wrong with the model
+        raise UsageError("expected --to with a folder", cure="add -o filled")
     files = apply.files_in(to, given, form)
     with given.naming_files():
         screen.report(*apply.impute(given.model, given.read(), files))

@@ -18,6 +18,7 @@ def _number(text: str, metavar: str = "N", least: int = 1, panel: str = MODEL) -
     return option(metavar, text, min=least, rich_help_panel=panel)
 
 
+_TO = option("MODEL", "Where to write the model; required.", "--to", "-o", parser=path_given)
 _VIEW = "A view without a study, or another file for one of the study; repeat for more."
 _KERNEL = "rbf, linear, laplacian, polynomial, diffusion or bank."
 _OUTPUT = "A view to be predicted from the others; repeat."
@@ -35,9 +36,7 @@ _PROGRESS = typer.Option(
 
 def fit(
     *,
-    to: Annotated[
-        Path, option("MODEL", "Where to write the model.", "--to", "-o", parser=path_given)
-    ],
+    to: Annotated[Path | None, _TO] = None,
     study: Annotated[Path | None, file_argument("STUDY", "A study.toml; see kofa init.")] = None,
     view: Annotated[list[str] | None, option("NAME=FILE…", _VIEW, "--view", "-v")] = None,
     kernel: Annotated[list[str] | None, option("NAME=KERNEL", _KERNEL)] = None,
@@ -88,6 +87,8 @@ def fit(
     }
     said = {key: value for key, value in options.items() if value is not None}
     plan = steps.plan_of(study, view or [], kernel or [], reading, said)
+    if to is None:  # after what is wrong with the study
+        raise UsageError("expected --to with the file of the model", cure="add -o model.kofa")
     screen.progress = progress
     steps.fit(
         plan, to, screen, checkpoint=checkpoint, checkpoint_every=checkpoint_every, resume=resume

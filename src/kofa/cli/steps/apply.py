@@ -77,7 +77,8 @@ def _sources_for(
             raise UsageError(f"the model has no view {name!r}", source=where, cure=cure)
         declared = known[name].declared.lower()
         if source.kind not in (None, declared):
-            raise UsageError(f"the view is {declared} in the model", source=where)
+            cure = "leave the kind out"
+            raise UsageError(f"the view is {declared} in the model", source=where, cure=cure)
         _check_columns(where, source, known[name])
         named[name] = sources[name].replaced_by(source) if name in sources else source
     # With --view, the study says how tables are read, not which.
@@ -135,7 +136,7 @@ def pick_target(model: FactorModel, target: str | None, given: Collection[str]) 
     if not set(given) - {source}:
         others = [name for name in _first_of_each(model) if name != source]
         what = f"expected --view of another view than {source!r} to predict it from"
-        raise UsageError(what, cure=f"there are {listed(others)}")
+        raise UsageError(what, cure=f"give --view NAME=FILE for {listed(others)}")
     return goal
 
 
@@ -145,7 +146,9 @@ def _goal(model: FactorModel, target: str | None) -> str:
         outputs = [name for name, view in model.views_.items() if view.role.output]
         if len(outputs) == 1:
             return outputs[0]
-        raise UsageError(f"Expected --target with one of the views {listed(outputs or names)}")
+        what = "expected --target with the view to predict"
+        has = f"the model has the outputs {listed(outputs)}" if outputs else ""
+        raise UsageError(what, cure=has or f"its views are {listed(names)}")
     if target not in names:
         cure = hint(target, names, "its views are")
         what = f"the model has no view {target!r}"
@@ -158,8 +161,8 @@ def parse_quantiles(text: str | None) -> list[float]:
     try:
         found = [float(one) for one in (text or "").split(",") if one.strip()]
     except ValueError:
-        found = [2.0]
-    if not all(0.0 < one < 1.0 for one in found):
+        found = []
+    if text is not None and not (found and all(0.0 < one < 1.0 for one in found)):
         what = "expected numbers between 0 and 1, such as .05,.95"
         raise UsageError(what, source=f"--quantiles {text}")
     return found
@@ -220,7 +223,7 @@ def files_in(folder: Path, given: Given, suffix: str) -> dict[str, Path]:
         cure = "each view gets a file in it"
         raise UsageError("expected a folder", source="--to -", cure=cure)
     if folder.exists() and not folder.is_dir():
-        raise FileError("expected a folder but this is a file", folder)
+        raise FileError("expected a folder but this is a file", folder, cure="choose another name")
     check_folder(folder / "view.csv" if folder.exists() else folder)
     plain = file_names(_first_of_each(given.model))  # of all views: the same, whichever are given
     files = {name: folder / f"{plain[name]}.{suffix}" for name in given.sources}

@@ -64,7 +64,7 @@ def with_holes(complete: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 def write_tables(folder: Path) -> list[str]:
     """Put the tables and their study into a new or empty folder; return the names of the files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileError("expected a new or empty folder", folder)
+        raise FileError("expected a new or empty folder", folder, cure="choose another name")
     check_folder(folder / "study.toml" if folder.exists() else folder)
     seen, new = with_holes(wines())
     files = {f"{name}.csv": frame for name, frame in seen.items()}

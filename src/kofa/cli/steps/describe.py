@@ -82,8 +82,8 @@ def show_info(path: Path) -> list[Any]:
         for name, one in found["views"].items()
         if one["classes"] is not None
     ]
-    foot = "\n".join(["", "share: of what is known about the factors", *labels])
-    return [head, table(names, rows, ("columns", "share", "landmarks")), foot]
+    below = "\n".join(["", "share: of what is known about the factors", *labels])
+    return [head, table(names, rows, ("columns", "share", "landmarks")), below]
 
 
 def short_kernel(kernel: str | None) -> str:

@@ -1,0 +1,1 @@
+"""What half and twice of each number of `kofa.tuning` do."""
