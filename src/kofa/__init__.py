@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kofa import inspection, omics, plot
     from kofa.cross_validation.cross_validate import compare, cross_validate
-    from kofa.cross_validation.summaries import calibration_table, confusion_table, score_summary
     from kofa.errors import DataError, DeclarationError, FileError, KofaError
     from kofa.estimators import (
         KernelFactorAnalysis,
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from kofa.kernels import RBF, Diffusion, Laplacian, Linear, Mixture, Polynomial, Precomputed
     from kofa.kernels.landmarks import Landmarks
     from kofa.model import FactorModel, load
+    from kofa.scoring.summaries import calibration_table, confusion_table, score_summary
     from kofa.views import Binary, Categorical, Count, Positive, Real
 
 __version__ = "0.2.0.dev0"
@@ -59,7 +59,7 @@ __all__ = [
 # this package, should not wait for scikit-learn to show a page of help.
 _MODULES = {
     "cross_validation.cross_validate": ("compare", "cross_validate"),
-    "cross_validation.summaries": ("calibration_table", "confusion_table", "score_summary"),
+    "scoring.summaries": ("calibration_table", "confusion_table", "score_summary"),
     "errors": ("DataError", "DeclarationError", "FileError", "KofaError"),
     "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
     "inference.run": ("Iteration",),

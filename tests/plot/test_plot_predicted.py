@@ -120,7 +120,7 @@ def test_labels_of_a_model_for_data(model, data):
         ("count", None, "expected data with the true values"),
         ("count", ["real"], "no view 'count' with the true values"),
         ("reel", ["real"], "unknown view 'reel'"),
-        (None, ["real"], "expected view to say what to predict"),
+        (None, ["real"], "expected the view to predict"),
     ],
 )
 def test_predictions_need_the_truth(model, data, view, given, message):

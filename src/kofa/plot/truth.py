@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from kofa.cross_validation.tables import prediction_rows, quantiles_of_levels, sample_names
 from kofa.data.tables import Samples
 from kofa.errors import DataError
 from kofa.linalg import Array
 from kofa.preparation.prepare import FittedView
 from kofa.results.answers import from_others, given
 from kofa.scores import HeldOut
+from kofa.scoring.tables import prediction_rows, quantiles_of_levels, sample_names
 
 
 def predicted(model: Any, data: Any, view: Any) -> Any:
