@@ -171,12 +171,6 @@ SPARSITY_WIDTHS: Final = (0.35, 1.0)
 FEATURE_OFF: Final = 1e-2
 FEATURE_STANDS_OUT: Final = e
 FEATURE_CHANCE: Final = 0.05
-# The share of what all factors explain of a view from which a factor is active in it.
-FACTOR_PART: Final = 0.01
-# |z| from which entries count as outliers: of 10,000 normal ones, one is further out. Samples whose
-# spread of residuals is compared with that of the others, at least.
-OUTLYING_ENTRY: Final = 4.0
-OUTLIER_SAMPLES: Final = 20
 
 # ---------------------------------------------------------------- unlabelled samples
 

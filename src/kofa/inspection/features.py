@@ -9,14 +9,20 @@ import numpy as np
 from scipy.special import chdtri
 
 from kofa import tuning
+from kofa.data.tables import import_pandas
 from kofa.errors import DataError
 from kofa.inference.posterior import ViewPosterior
-from kofa.inspection.matching import frame
 from kofa.kernels.formulas import Kernel, Weighted
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import Mixture, kernel_name
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.prepare import FittedView
+
+
+def frame(columns: Mapping[str, Any]) -> Any:
+    """A DataFrame, with positions of features as numbers."""
+    return import_pandas().DataFrame(dict(columns))
+
 
 # ---------------------------------------------------------------- samples
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from kofa import tuning
 from kofa.checks import flag, is_number, is_whole, listed
 from kofa.errors import DataError
 from kofa.inspection import of_model
@@ -22,7 +21,7 @@ from kofa.inspection.features import (
     relevances,
     selected,
 )
-from kofa.inspection.outliers import outliers
+from kofa.inspection.outliers import OUTLYING, outliers
 from kofa.inspection.overview import Overview
 from kofa.inspection.structure import bound_terms, factor_relevance
 from kofa.inspection.variance import variance_explained
@@ -202,9 +201,7 @@ class Inspection:
 
     # ------------------------------------------------------------ data
 
-    def outliers(
-        self, data: Any, by: str = "sample", threshold: float = tuning.OUTLYING_ENTRY
-    ) -> Any:
+    def outliers(self, data: Any, by: str = "sample", threshold: float = OUTLYING) -> Any:
         """Samples, or single values, that are unlike the others given their factors: a DataFrame.
 
         By "sample": ``sample``, ``view``; ``statistic``, the mean of squared residuals in units of

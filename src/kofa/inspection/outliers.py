@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from kofa import tuning
 from kofa.checks import check_number, check_word
 from kofa.inference.explained import losses
 from kofa.inference.local_step import Latent
@@ -23,13 +22,13 @@ from kofa.linalg import Array, BoolArray
 from kofa.preparation.fitted import Fitted
 
 BY = ("sample", "entry")
+OUTLYING = 4.0  # |z| from which an entry is listed: of 16,000 normal ones, one is further out
+_ENOUGH = 20  # samples that know the median deviation of their residuals
 _OF_ENTRIES = ("sample", "view", "feature", "value", "expected", "z")
 _LEAST_LEFT = 0.01  # of the noise: what factors leave of it where they follow a column
 
 
-def outliers(
-    fitted: Fitted, data: Any, by: str = "sample", threshold: float = tuning.OUTLYING_ENTRY
-) -> Any:
+def outliers(fitted: Fitted, data: Any, by: str = "sample", threshold: float = OUTLYING) -> Any:
     """What `FactorModel.outliers` returns."""
     check_word("by", by, BY)
     check_number("threshold", threshold, least=0.0)
@@ -146,7 +145,7 @@ def _test(one: _Residuals, rows: list[int]) -> tuple[Array, Array]:
     ratio = one.size[rows] / freedom
     spread = 2.0 / (9.0 * freedom)
     z = (np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread)
-    if len(z) >= tuning.OUTLIER_SAMPLES:
+    if len(z) >= _ENOUGH:
         z = z - np.median(z)
         z = z / max(1.0, 1.4826 * float(np.median(np.abs(z))))
     return ratio, np.asarray(ndtr(-z))
