@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,16 @@ from kofa.engines.memory import InMemory
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.role import Role
 from kofa.inference.start import prepare, spectral, start
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn in memory
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_left():
+    """Those of pyplot, which stay open until they are closed."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,8 @@ import kofa
 ORDER = [
     "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
     "engines", "views", "preparation", "omics", "results", "inspection", "storage", "progress",
-    "fitting", "model", "estimators", "scores", "cross_validation", "files", "cli",
+    "fitting", "model", "estimators", "scores", "scoring", "cross_validation",
+    "plot", "files", "cli",
 ]  # fmt: skip
 ENTRIES = ["__init__", "__main__"]  # which may import all others
 ORDER_IN_STORAGE = [

@@ -152,7 +152,7 @@ def _draw(by_way: Found, path: Path) -> None:
 
 def _draw_mask(figure: Any, column: Any, found: Sequence[Result]) -> None:
     face, mask = np.asarray(found[0]["face"]), mean_mask(found)
-    shown = column[0].imshow(mask, cmap=plots.SEQUENTIAL, vmin=0, vmax=np.quantile(mask, 0.98))
+    shown = column[0].imshow(mask, cmap=plots.AMOUNT, vmin=0, vmax=np.quantile(mask, 0.98))
     figure.colorbar(
         shown,
         ax=column[0],

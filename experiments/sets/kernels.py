@@ -252,7 +252,7 @@ def _draw_model(figure: Any, axes: Any, relevance: Array, names: list[str]) -> N
     order = np.argsort(-relevance[-1], kind="stable")[:SHOWN_FACTORS]
     percent = 100 * relevance[:, order].T
     scale = LogNorm(vmin=0.1, vmax=max(1.0, float(percent.max())))
-    shown = plots.heatmap(axes, np.maximum(percent, 0.1), names, cmap=plots.SEQUENTIAL, norm=scale)
+    shown = plots.heatmap(axes, np.maximum(percent, 0.1), names, cmap=plots.AMOUNT, norm=scale)
     axes.set_yticks(range(len(order)), [str(k + 1) for k in range(len(order))])
     count = f"{len(order)} of {relevance.shape[1]}"
     axes.set_ylabel(f"factor, by its share in the classes ({count})")

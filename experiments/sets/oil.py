@@ -19,6 +19,7 @@ from experiments.experiment import Benchmark, Experiment, Mark, Picture, Shown, 
 from experiments.models.classes import SEEN, Way, factor_relevance, fit_predict
 from experiments.protocol import Split, fold_settings, remarks, splits, table
 from experiments.tasks import Array, Options, Result, Results, Task, by_method
+from kofa import plot
 from kofa.kernels import RBF
 from kofa.model import FactorModel
 from kofa.views import Real
@@ -205,22 +206,15 @@ def draw_factors(found: Mapping[str, Result], path: Path) -> None:
 
 
 def _draw_model(axes: Any, result: Result) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     three = by_relevance(np.asarray(result["relevance"]))[:3]
-    for c, flow in enumerate(FLOWS):
-        look = {"color": plots.COLOURS[c], "linewidths": 0.0, "depthshade": False}
-        for rows, size, alpha, label in (("_train", 2.5, 0.35, None), ("", 14.0, 1.0, flow)):
-            Z, y = np.asarray(result[f"Z{rows}"]), np.asarray(result[f"y{rows}"])
-            points = Z[y == c][:, three].T
-            axes.scatter(*points, s=size, alpha=alpha, marker=plots.MARKERS[c], label=label, **look)
-    for axis, k in zip("xyz", range(1, 4), strict=True):
-        getattr(axes, f"set_{axis}label")(f"factor {k}", labelpad=-6)
-        getattr(axes, f"{axis}axis").set_tick_params(pad=-3)
-        getattr(axes, f"{axis}axis").set_major_locator(MaxNLocator(4))
-        getattr(axes, f"{axis}axis")._axinfo["grid"].update(linewidth=0.4, color="#cccccc")
+    Z, y = np.asarray(result["Z_train"]), np.asarray(result["y_train"])
+    for c in range(len(FLOWS)):
+        look = {"color": plots.COLOURS[c], "marker": plots.MARKERS[c], "depthshade": False}
+        axes.scatter(*Z[y == c][:, three].T, s=2.5, alpha=0.35, linewidths=0.0, **look)
+    flows = [FLOWS[int(c)] for c in np.asarray(result["y"])]
+    plot.factors(np.asarray(result["Z"])[:, three], z=2, colour=flows, ax=axes)
+    axes.get_legend().remove()  # there is one for all models
     axes.view_init(elev=22, azim=-55)
-    axes.set_box_aspect((1, 1, 0.9), zoom=1.05)
 
 
 # ---------------------------------------------------------------- the row of the benchmarks

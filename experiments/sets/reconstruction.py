@@ -18,6 +18,7 @@ from experiments.protocol import table
 from experiments.tasks import Array, Options, Result, Results, Task
 from kofa.kernels.formulas import RBF, Kernel, Linear
 from kofa.kernels.kernel_map import KernelMap
+from kofa.plot.relevance import draw_kernel
 from kofa.views import Real
 
 KERNELS: dict[str, Kernel] = {"linear": Linear(), "RBF": RBF()}
@@ -92,26 +93,12 @@ def draw(found: Mapping[str, Result], path: Path) -> None:
     """A row for each kernel; its three matrices share their colours."""
     with plots.figure(path, plots.PAGE, 0.4 + 2.15 * len(found)) as figure:
         grid = figure.subplots(len(found), 3, squeeze=False)
-        for axes, title in zip(grid[0], ("kernel", "reconstruction", "error"), strict=True):
-            axes.set_title(title)
         for row, (name, result) in zip(grid, found.items(), strict=True):
-            _draw_kernel(figure, row, name, result)
-
-
-def _draw_kernel(figure: Any, row: Any, name: str, result: Result) -> None:
-    K, back = np.asarray(result["kernel"]), np.asarray(result["back"])
-    largest = float(np.quantile(np.abs(K), 0.99))
-    look = {"cmap": plots.DIVERGING, "vmin": -largest, "vmax": largest}
-    for axes, matrix in zip(row, (K, back, K - back), strict=True):
-        shown = axes.imshow(matrix, **look)
-        axes.set_xlabel("sample, by class")
-        axes.spines[:].set_visible(True)
-        ticks = [0, len(K) // 2, len(K) - 1]
-        axes.set_xticks(ticks, [str(t + 1) for t in ticks])
-        axes.set_yticks(ticks, [str(t + 1) for t in ticks])
-    kernel, *how = name.split(", ")
-    row[0].set_ylabel("\n".join([f"{kernel} kernel", *how, "sample, by class"]))
-    figure.colorbar(shown, ax=list(row), extend="both", shrink=0.9, label="centred similarity")
+            draw_kernel(row, np.asarray(result["kernel"]), np.asarray(result["back"]))
+            for axes in row:
+                axes.set(xlabel="samples, by class", aspect="equal")
+            kernel, *how = name.split(", ")
+            row[0].set_ylabel("\n".join([f"{kernel} kernel", *how, "samples, by class"]))
 
 
 EXPERIMENTS = {"figure7": Experiment(tasks, show)}

@@ -4,9 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kofa import inspection, omics
+    from kofa import inspection, omics, plot
     from kofa.cross_validation.cross_validate import compare, cross_validate
-    from kofa.cross_validation.summaries import calibration_table, confusion_table, score_summary
     from kofa.errors import DataError, DeclarationError, FileError, KofaError
     from kofa.estimators import (
         KernelFactorAnalysis,
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from kofa.kernels import RBF, Diffusion, Laplacian, Linear, Mixture, Polynomial, Precomputed
     from kofa.kernels.landmarks import Landmarks
     from kofa.model import FactorModel, load
+    from kofa.scoring.summaries import calibration_table, confusion_table, score_summary
     from kofa.views import Binary, Categorical, Count, Positive, Real
 
 __version__ = "0.2.0.dev0"
@@ -51,6 +51,7 @@ __all__ = [
     "inspection",
     "load",
     "omics",
+    "plot",
     "score_summary",
 ]
 
@@ -58,7 +59,7 @@ __all__ = [
 # this package, should not wait for scikit-learn to show a page of help.
 _MODULES = {
     "cross_validation.cross_validate": ("compare", "cross_validate"),
-    "cross_validation.summaries": ("calibration_table", "confusion_table", "score_summary"),
+    "scoring.summaries": ("calibration_table", "confusion_table", "score_summary"),
     "errors": ("DataError", "DeclarationError", "FileError", "KofaError"),
     "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
     "inference.run": ("Iteration",),
@@ -71,7 +72,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("inspection", "omics"):
+    if name in ("inspection", "omics", "plot"):
         return import_module(f"kofa.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'kofa' has no attribute {name!r}")

@@ -11,7 +11,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from kofa.checks import flag, listed, require
 from kofa.cross_validation.held_out import FoldResult, fit_and_predict
 from kofa.cross_validation.plan import Plan
-from kofa.cross_validation.tables import (
+from kofa.data.tables import import_pandas
+from kofa.errors import warn
+from kofa.model import FactorModel
+from kofa.scores import LOWER, MEDIAN, UPPER, pooled
+from kofa.scoring.tables import (
     ALL,
     prediction_rows,
     quantiles_of_levels,
@@ -19,10 +23,6 @@ from kofa.cross_validation.tables import (
     score_rows,
     stacked,
 )
-from kofa.data.tables import import_pandas
-from kofa.errors import warn
-from kofa.model import FactorModel
-from kofa.scores import LOWER, MEDIAN, UPPER, pooled
 
 _ONLY = ""  # the name of a model that is not compared with others
 

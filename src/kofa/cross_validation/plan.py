@@ -13,10 +13,10 @@ from kofa.checks import hint, is_among, listed, require
 from kofa.cross_validation.folds import Fold, split
 from kofa.cross_validation.held_out import naming_fold
 from kofa.cross_validation.parts import ViewsData, aligned, by_sample
-from kofa.cross_validation.tables import ALL
 from kofa.errors import DataError, DeclarationError, warn
 from kofa.model import FactorModel
 from kofa.scores import SCORES, scores_of
+from kofa.scoring.tables import ALL
 from kofa.views import View, check_outputs, check_views
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import check_number
-from kofa.cross_validation.tables import ALL, LEVELS, PREDICTION_FIELDS, SCORE_FIELDS, objects
 from kofa.data.tables import import_pandas
 from kofa.errors import DataError
 from kofa.linalg import Array, IntArray
+from kofa.scoring.tables import ALL, LEVELS, PREDICTION_FIELDS, SCORE_FIELDS, objects
 
 
 def score_summary(scores: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Scores and predictions of held-out samples as tables, and what these say."""
