@@ -13,7 +13,7 @@ from typing import Any
 from kofa.plot.style import AMOUNT, COLOURS, COLUMN, MARKERS, PAGE, STYLE, bare, import_matplotlib
 from kofa.storage.atomic import atomic_write
 
-__all__ = ["AMOUNT", "COLOURS", "COLUMN", "MARKERS", "PAGE", "bare", "figure", "heatmap"]
+__all__ = ["AMOUNT", "COLOURS", "COLUMN", "MARKERS", "PAGE", "bare", "figure", "heatmap", "save"]
 DPI = 300
 
 
@@ -28,8 +28,13 @@ def figure(path: Path, width: float = COLUMN, height: float = 2.6) -> Iterator[A
 
         drawn = Figure(figsize=(width, height), layout="constrained")
         yield drawn
-        with atomic_write(path) as part:
-            drawn.savefig(part, dpi=DPI, format="png")
+        save(drawn, path)
+
+
+def save(drawn: Any, path: Path) -> None:
+    """Write a figure to a PNG file, whole or not at all."""
+    with import_matplotlib().rc_context(STYLE), atomic_write(path) as part:
+        drawn.savefig(part, dpi=DPI, format="png")
 
 
 def heatmap(axes: Any, values: Any, columns: list[str], **options: Any) -> Any:

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
@@ -22,6 +23,7 @@ from experiments.tasks import Array, Options, Result, Results, Task, by_method
 from kofa import plot
 from kofa.kernels import RBF
 from kofa.model import FactorModel
+from kofa.plot import factor_relevance as factor_relevance_plot
 from kofa.views import Real
 
 OURS, BASELINE = "KSSHIBA", "MRD (GPy)"
@@ -164,25 +166,15 @@ def by_relevance(relevance: Array) -> NDArray[np.intp]:
 
 
 def draw_relevance(by_row: Mapping[str, Array], path: Path) -> None:
-    """A bar for each factor and view, for each method."""
-    height = 0.8 + 1.9 * len(by_row)
-    with plots.figure(path, plots.COLUMN, height) as figure:
-        grid = figure.subplots(len(by_row), 1, squeeze=False)[:, 0]
-        for axes, (method, relevance) in zip(grid, by_row.items(), strict=True):
-            ordered = 100 * relevance[:, by_relevance(relevance)]
-            place = np.arange(ordered.shape[1]) + 1.0
-            for side, (view, share) in enumerate(zip(VIEWS, ordered, strict=True)):
-                axes.bar(
-                    place + 0.4 * side - 0.2, share, 0.4, label=view, color=plots.COLOURS[side]
-                )
-            axes.set_xticks(place)
-            axes.set_xlim(0.4, len(place) + 0.6)
-            axes.set_ylabel("share of the view's signal (%)")
-            if len(by_row) > 1:
-                axes.set_title(method)
-        grid[-1].set_xlabel("factor, by its share in the flow")
-        names = grid[0].get_legend_handles_labels()
-        figure.legend(*names, loc="outside upper right", ncols=2)
+    """A panel for each view of each method, a bar for each factor."""
+    rows = [
+        {"view": view if len(by_row) == 1 else f"{method}: {view}", "factor": str(k + 1)}
+        | {"relevance": share, "active": True}
+        for method, relevance in by_row.items()
+        for view, shares in zip(VIEWS, relevance[:, by_relevance(relevance)], strict=True)
+        for k, share in enumerate(shares)
+    ]
+    plots.save(factor_relevance_plot(pd.DataFrame(rows)), path)
 
 
 def show_factors(results: Results, options: Options) -> Shown:  # noqa: ARG001
