@@ -94,7 +94,8 @@ def _regress(y: Array, design: Array) -> tuple[Array, Array]:
     inverse = np.linalg.pinv(design)
     coefficients = inverse @ y
     left = y - design @ coefficients
-    freedom = len(y) - np.linalg.matrix_rank(design)
+    # The rank of an empty table is an error for NumPy 1.
+    freedom = len(y) - (np.linalg.matrix_rank(design) if design.size else 0)
     spread = np.sqrt((left**2).sum(axis=0) / max(freedom, 1))
     varies = (spread > 1e-10 * np.abs(y).max(axis=0, initial=0.0)) & (freedom > 0)
     spread = np.where(varies, spread, np.nan)
