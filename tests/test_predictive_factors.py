@@ -119,9 +119,11 @@ def test_the_last_of_two_classes_is_positive(rng):
     assert Z[data["y"] == "yes"].mean() > 0 > Z[data["y"] == "no"].mean()
 
 
-def test_outputs_that_nothing_explains_have_no_predictive_factors(rng):
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_outputs_that_nothing_explains_have_no_predictive_factors(rng, kernel):
     data = {"x": rng.standard_normal((60, 3)), "y": rng.standard_normal((60, 2))}
-    model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}, outputs=["y"]).fit(data)
+    views = {"x": kofa.Real(kernel=kernel), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=["y"]).fit(data)
     assert model.n_predictive_ == 0
     assert model.transform(data).shape == (60, model.n_factors_)
 
@@ -155,6 +157,8 @@ def test_names_and_rotation_are_kept_in_files(fitted, tmp_path):
         ({"factor1": 3}, "as text but got 3"),
         ({"factor1": ""}, "as text"),
         (["a", "b", "c"], "at most 2 names of factors but got 3"),
+        (None, "dict of old → new names, or a list"),
+        ("size", "dict of old → new names, or a list"),
     ],
 )
 def test_names_that_are_refused(rng, names, message):
@@ -180,3 +184,11 @@ def test_factors_of_the_fit_are_kept_unless_told_not_to(rng, tmp_path):
             assert kept.names.tolist() == x.index.tolist()
             np.testing.assert_allclose(kept.factors, model.transform({"x": x, "y": y}), atol=1e-6)
             np.testing.assert_array_equal(kept.measured, [[0, 2]] * 5 + [[4, 2]] * 25)
+
+
+def test_names_of_several_levels_are_kept(rng):
+    pd = pytest.importorskip("pandas")
+    index = pd.MultiIndex.from_product([range(5), list("abcd")])
+    x = pd.DataFrame(rng.standard_normal((20, 3)), index)
+    model = kofa.FactorModel().fit({"x": x})
+    assert model.factors().index.equals(index)

@@ -274,3 +274,9 @@ def test_p_values_are_uniform_without_association(shape, least):
     table = associate(z, known)
     share = (table["p"] < 0.05).groupby(table["covariate"]).mean()
     assert share.between(least, 0.07).all(), share
+
+
+@pytest.mark.parametrize("given", [None, "age", np.zeros((5, 2, 2))])
+def test_covariates_that_are_no_columns(given):
+    with pytest.raises(kofa.DataError, match="covariates: expected columns of the samples"):
+        associate(np.arange(5.0)[:, None], given)

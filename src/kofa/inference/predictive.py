@@ -20,7 +20,8 @@ from kofa.inference.start import LEAST_ENERGY
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, by_rows
 
-_NO_PART = 1e-9  # of the strongest direction: what the rank of outputs does not count
+# What the rank of outputs does not count: of the strongest direction, and of the outputs' spread.
+_NO_PART, _NOTHING = 1e-9, 1e-6
 _EVEN = 1e-6  # cubes of weights that cancel to this share have no sign
 
 
@@ -85,7 +86,7 @@ def predictive(
         return as_found(n_factors_of(state))
     carried = [_of_output(state[n], likelihoods[n]) for n, role in roles.items() if role.output]
     _, size, V = np.linalg.svd(np.concatenate(carried), full_matrices=True)
-    rank = int((size > _NO_PART * max(float(size.max()), _NO_PART)).sum())
+    rank = int((size > max(_NO_PART * float(size.max()), _NOTHING)).sum())
     known = [_of_input(q) for q in inputs]
     private = V[rank:]
     explained = np.sum([(W @ private.T).T @ (W @ private.T) for W in known], axis=0)

@@ -50,6 +50,9 @@ def _as_frame(pd: Any, data: Any) -> tuple[Any, bool]:
         data = {series.name: series.to_list() for series in data.get_columns()}
     if isinstance(data, Mapping):
         return _of_columns(pd, data), any(isinstance(v, pd.Series) for v in data.values())
+    if data is None or isinstance(data, str) or np.ndim(data) not in (1, 2):
+        cure = "pass a DataFrame, a Series, a dict of columns, or an array"
+        raise DataError("expected columns of the samples", source="covariates", cure=cure)
     table = pd.DataFrame(data if isinstance(data, np.ndarray) else list(data))
     return table.set_axis([f"covariate{j + 1}" for j in range(table.shape[1])], axis=1), False
 

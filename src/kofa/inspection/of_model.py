@@ -19,14 +19,14 @@ from kofa.results.answers import given
 from kofa.results.prediction import Prediction
 
 
-def kept(fitted: Fitted) -> FitSamples:
+def kept(fitted: Fitted, cure: str = "pass data=, the tables of some samples") -> FitSamples:
     """What a model keeps of its samples, or how to do without."""
     if fitted.samples is None:
         what = (
             "this model keeps no samples of its fit: it was saved with samples=False or by kofa "
             "0.1, or they were too many"
         )
-        raise DataError(what, cure="pass data=, the tables of some samples")
+        raise DataError(what, cure=cure)
     return fitted.samples
 
 
@@ -40,7 +40,9 @@ def factor_table(fitted: Fitted, data: Any = None) -> Table:
         found = given(fitted, data)
         return Table("factors", _projected(fitted, found), found.samples.names, columns)
     samples = kept(fitted)
-    names = None if samples.names is None else import_pandas().Index(samples.names)
+    names = samples.names
+    if names is not None:  # of a list of tuples pandas makes a MultiIndex
+        names = import_pandas().Index(list(names) if names.dtype == object else names)
     return Table("factors", samples.factors, names, columns)
 
 
@@ -90,7 +92,7 @@ def enrich(
 
 def data_overview(fitted: Fitted) -> Overview:
     """What the samples of the fit had of each declared view."""
-    samples = kept(fitted)
+    samples = kept(fitted, "use kofa.inspection.data_overview(data)")
     widths = {view.source: view.n_inputs for view in fitted.views.values()}
     counts = dict(zip(fitted.sources, samples.measured.astype(np.intp).T, strict=True))
     return overview(counts, widths, samples.names)

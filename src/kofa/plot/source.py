@@ -26,6 +26,8 @@ def table_of(source: Any, method: str, fields: Sequence[str], *args: Any, **opti
     """The table that a method of a model gives, or the one that was passed instead of a model."""
     if is_table(source):
         return checked(source, fields, f"model.{method}")
+    if not hasattr(source, method):
+        raise DataError(f"expected a model, or the table from model.{method}", got=source)
     return getattr(source, method)(*args, **options)
 
 
@@ -35,6 +37,8 @@ def checked(table: Any, fields: Sequence[str], origin: str) -> Any:
     if lacking:
         what = f"expected a table as from {origin}, but there is no column {lacking[0]!r}"
         raise DataError(what)
+    if not len(table):
+        raise DataError(f"expected a table as from {origin} but got one without rows")
     return table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -55,7 +55,9 @@ class Fitted:
         """With other names for some factors: by old name, or in their order."""
         old = self.factor_names
         if not isinstance(names, Mapping):
-            given = [names] if isinstance(names, str) else list(names)
+            if isinstance(names, str) or not isinstance(names, Iterable):
+                raise DataError("expected a dict of old → new names, or a list", got=names)
+            given = list(names)
             if len(given) > len(old):
                 raise DataError(f"expected at most {len(old)} names of factors", got=len(given))
             names = dict(zip(old, given, strict=False))
