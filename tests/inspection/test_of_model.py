@@ -107,7 +107,7 @@ def test_what_was_measured(model, data):
 
 @pytest.mark.parametrize("name", ["factors", "correlate", "data_overview"])
 def test_a_model_without_samples_says_so(without_samples, data, name):
-    with pytest.raises(kofa.DataError, match=r"keeps no samples.*samples=False.*data="):
+    with pytest.raises(kofa.DataError, match=r"keeps no samples.*samples=False.*data[=_]"):
         getattr(without_samples, name)()
     assert without_samples.factors(data).shape == (120, 2)
     assert len(without_samples.variance_explained()) == 4  # is kept
