@@ -240,3 +240,14 @@ def test_what_a_model_does_not_have_is_an_error(model, call, message):
 def test_how_many_is_a_whole_number(model, n):
     with pytest.raises(kofa.DeclarationError, match="Expected n to be a whole number"):
         plot.top_weights(model, "real", n=n)
+
+
+def test_neither_a_model_nor_a_table():
+    with pytest.raises(kofa.DataError, match=r"a model, or the table .*variance_explained.* None"):
+        kofa.plot.variance_explained(None)
+
+
+def test_a_table_without_rows():
+    table = pd.DataFrame({"view": [], "factor": [], "r2": []})
+    with pytest.raises(kofa.DataError, match="without rows"):
+        kofa.plot.variance_explained(table)

@@ -28,6 +28,7 @@ def test_formulas_in_names_are_drawn_as_they_are():
     name_axis(ax.xaxis, ["$broken{", "$x^2$"])
     ax.set_xlim(-0.5, 1.5)
     figure.draw_without_rendering()
+    assert [label.get_text() for label in ax.get_xticklabels()] == [r"\$broken{", r"\$x^2\$"]
 
 
 def test_colours_differ_for_all_and_classes_beyond_them_differ_by_marker():
