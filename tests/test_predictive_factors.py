@@ -153,7 +153,7 @@ def test_names_and_rotation_are_kept_in_files(fitted, tmp_path):
     ("names", "message"),
     [
         ({"factor9": "a"}, "Unknown factor 'factor9'"),
-        ({"factor1": "factor2"}, "'factor2' is twice"),
+        ({"factor1": "factor2"}, "Expected a name of its own .* 'factor2' is given twice\\."),
         ({"factor1": 3}, "as text but got 3"),
         ({"factor1": ""}, "as text"),
         (["a", "b", "c"], "at most 2 names of factors but got 3"),

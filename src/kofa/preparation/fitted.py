@@ -71,7 +71,8 @@ class Fitted:
             raise DataError("expected names of factors as text", got=wrong[0])
         if len(set(new)) < len(new):
             twice = next(name for name in new if new.count(name) > 1)
-            raise DataError(f"expected every factor to have a name of its own; {twice!r} is twice")
+            what = f"expected a name of its own for every factor but {twice!r} is given twice"
+            raise DataError(what, option="names")
         return replace(self, names=new)
 
     def place_of(self, factor: Any) -> int:
