@@ -33,13 +33,13 @@ class NamesLocator(Locator):
         return self()
 
     def step(self) -> int:
-        assert self.axis is not None
-        low, high = sorted(self.axis.get_view_interval())
-        seen, length = min(self.n, max(high - low, 1.0)), max(_length(self.axis), 1.0)
+        axis: Any = self.axis
+        low, high = sorted(axis.get_view_interval())
+        seen, length = min(self.n, max(high - low, 1.0)), max(_length(axis), 1.0)
         points = _LINE * SMALL  # that each name takes along the axis
-        if self.axis.axis_name == "x":
+        if axis.axis_name == "x":
             upright = self.longest * seen > 0.9 * length
-            self.axis.set_tick_params(labelrotation=90.0 * upright)
+            axis.set_tick_params(labelrotation=90.0 * upright)
             points = points if upright else self.longest
         return max(1, int(np.ceil(seen * points / length)))
 
