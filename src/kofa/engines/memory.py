@@ -1,4 +1,4 @@
-"""Where blocks of rows are kept, here in memory, and how the local step visits them."""
+"""Where blocks of rows live, and how the local step visits them. Today: in memory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class InMemory:
     def sweep(self, state: State, Z: Array) -> tuple[Statistics, Array]:
         """Local step on every block: the sum of their statistics, and the new Z.
 
-        Views that are not Gaussian are replaced by surrogates that are tangent at the old one.
+        Views that are not Gaussian are replaced by surrogates that touch at the old one.
         """
         e = local_system(state, self.rows.columns)
         found, total = np.empty((self.n_samples, e.n_factors)), None
@@ -88,9 +88,9 @@ class InMemory:
         return np.concatenate(means), total / self.n_samples
 
     def surrogate_sums(self, name: str, w: Weights, Z: Array) -> ViewSums:
-        """Sums of a view whose surrogate is tangent at these weights; z stays."""
+        """Sums of a view where its surrogate touches at these weights; z stays."""
         blocks = self._blocks(Z.shape[1])
-        return reduce(add, (ViewSums.tangent_at(b.views[name], w, Z[where]) for where, b in blocks))
+        return reduce(add, (ViewSums.touching(b.views[name], w, Z[where]) for where, b in blocks))
 
     def expected_drop(self, name: str, w: Weights, steps: Array, Z: Array) -> float:
         """Σ_n [g(η) − mean of g(η ± step)] of a view, summed over the steps (·, D)."""

@@ -34,7 +34,7 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
         if not scores:
             weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
         weights = refine(
-            replace(view, alpha=alpha, weights=weights), s, partial(ViewSums.tangent_at, data, Z=Z)
+            replace(view, alpha=alpha, weights=weights), s, partial(ViewSums.touching, data, Z=Z)
         )
         precision = np.outer(view.column_precision, alpha.mean)
         eta = left_out(data, weights.predict(Z), precision, Z)

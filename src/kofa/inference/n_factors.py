@@ -34,8 +34,8 @@ def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Jo
 def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
     """Leave out weak factors as long as the bound is higher without them.
 
-    Coordinate ascent keeps factors that explain noise, or takes thousands of iterations to shrink
-    them to zero, though the bound is higher without.
+    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
+    fade, though the bound is better off without.
     """
     while found.converged:
         trial = _fewer(engine, plan, found)
