@@ -27,7 +27,7 @@ class Fault:
     def option(self) -> object:
         """The same for things of which the last one counts."""
         name = self.arguments[0].partition("=")[0]
-        repeat = ("-v", "--missing", "--kernel", "--output", "--quiet", "--nothing", "--")
+        repeat = ("-v", "--missing", "--kernel", "--outputs", "--quiet", "--nothing", "--")
         return self if name in repeat else name
 
 
@@ -103,10 +103,10 @@ READING = [
             "utf_16_le", "hz", "idna", "iso2022_jp"),
 ]  # fmt: skip
 MODELLING = [
-    *(fault for option in ("--factors", "--init", "--max-iter", "--seed")
+    *(fault for option in ("--n-factors", "--n-init", "--max-iter", "--random-state")
       for fault in faults(option, OPTION, *WHOLE)),
-    *faults("--factors", ANY, "0", "1", "99999999999999999999", "１", " 3 ", "1_0"),
-    *faults("--seed", ANY, "0", "99999999999999999999999", str(2**64), "1_0"),
+    *faults("--n-factors", ANY, "0", "1", "99999999999999999999", "１", " 3 ", "1_0"),
+    *faults("--random-state", ANY, "0", "99999999999999999999999", str(2**64), "1_0"),
     *faults("--max-iter", OK, "1", "2"),
     *faults("--tol", ANY, "nan", "inf", "1e400", "1e-400", "0", "1e308"),
     *faults("--tol", OPTION, "-1", "x", "", "²", "1,5", "--"),
@@ -116,8 +116,8 @@ MODELLING = [
             "stage=rbf", "rna=rbf,nope", "\x1b=rbf", "rna=²", "rna=RBF"),
     *faults("--kernel", OK | DATA, "rna=rbf", "rna=rbf,linear", "rna=bank", "rna=rbf,rbf",
             "rna=polynomial", "rna=laplacian"),
-    *faults("--output", OPTION, "", "nope", "\x1b[31m", "²"),
-    *faults("--output", OK | DATA, "stage", "rna", "protein"),
+    *faults("--outputs", OPTION, "", "nope", "\x1b[31m", "²"),
+    *faults("--outputs", OK | DATA, "stage", "rna", "protein"),
     *(Fault((f"--checkpoint={place}",), codes) for place, codes in {
         **MODEL_PLACES, "model.kofa": DATA, "old.checkpoint": OK, "-": OK,
       }.items()),
@@ -243,7 +243,7 @@ class Maker:
         command = self.pick(("transform", "predict"))
         model = "model.csv" if place == "model.csv" else "model.kofa"
         study = ["--study", "study.toml"] if place == "study.toml" else []
-        return [command, model, "-v", "rna=rna.csv", *study, f"--to={place}"], codes
+        return [command, model, "-v", "rna=rna.csv", *study, f"--out={place}"], codes
 
     def impute_to(self) -> Made:
         place, codes = self.pick([
@@ -261,7 +261,7 @@ class Maker:
             "model.kofa",
             "-v",
             "rna=rna.csv",
-            "--to",
+            "--out",
             place,
             "--format",
             form,
@@ -272,7 +272,7 @@ class Maker:
         pair = ["odd.kofa", "-v", "a/b=rna.csv", "-v", "a_b=protein.csv"]
         return self.pick((
             (["info", "odd.kofa"], OK),
-            (["impute", *pair, "-v", "\x1b[31m=rna.csv", "--to", "filled"], OK),
+            (["impute", *pair, "-v", "\x1b[31m=rna.csv", "--out", "filled"], OK),
             (["predict", *pair, "-t", "\x1b[31m", "-o", "out.csv"], OK),
             (["predict", *pair, "-o", "out.csv"], OPTION),
             (["transform", "odd.kofa", "-v", "ab=rna.csv"], OPTION),

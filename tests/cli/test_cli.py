@@ -72,8 +72,8 @@ def test_the_same_in_a_process_of_its_own(folder):
 def test_quick_views_say_what_a_study_does(folder, fitted):
     run(
         "fit --view rna=rna.csv --view protein=protein.csv --kernel protein=rbf "
-        "--view stage=clinical.csv:stage:categorical --output stage --factors 4 --seed 3 "
-        "--max-iter 200 --tol 1e-3 --init 1 -o quick.kofa"
+        "--view stage=clinical.csv:stage:categorical --outputs stage --n-factors 4 "
+        "--random-state 3 --max-iter 200 --tol 1e-3 --n-init 1 -o quick.kofa"
     )
     model = kofa.load("quick.kofa")
     chosen = {key: model.get_params()[key] for key in ("n_factors", "outputs", "random_state")}
@@ -88,12 +88,12 @@ def test_quick_views_say_what_a_study_does(folder, fitted):
 @pytest.mark.usefixtures("folder")
 def test_a_study_with_another_file_or_option():
     tables(seed=1)["rna"].to_csv("other.csv")
-    run("fit study.toml --view rna=other.csv --factors 3 -o model.kofa -q")
+    run("fit study.toml --view rna=other.csv --n-factors 3 -o model.kofa -q")
     assert kofa.load("model.kofa").get_params()["n_factors"] == 3
     protein = tables()["protein"]
     protein.to_csv("other.csv", sep=";", decimal=",")
     more = "--sep ';' --decimal ,"
-    run(f"fit study.toml --view protein=other.csv {more} --max-iter 3 -o model.kofa -q")
+    run(f"fit study.toml --view protein=other.csv {more} --max-iter 3 -o model.kofa -q --force")
     assert kofa.load("model.kofa").views["protein"].kernel == kofa.RBF(3.0)
 
 
@@ -439,6 +439,32 @@ def test_nothing_but_models_and_checkpoints_is_replaced(folder, model):
 
 
 @pytest.mark.usefixtures("model")
+def test_a_model_is_replaced_only_by_force(fitted):
+    assert error("fit study.toml --max-iter 2 -o model.kofa") == (
+        "model.kofa: this model exists; add --force to replace it"
+    )
+    assert Path("model.kofa").read_bytes() == fitted
+    run("fit study.toml --max-iter 2 -o model.kofa --force -q")
+    assert kofa.load("model.kofa").n_iter_ == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_old_names_of_options_work_with_a_warning_and_output_is_refused():
+    old = "fit study.toml --factors 2 --init=1 --seed 5 --max-iter 200 --to old.kofa"
+    lines = run(old).stderr.splitlines()
+    renamed = ("factors", "n-factors"), ("init", "n-init"), ("seed", "random-state"), ("to", "out")
+    for line, (name, new) in zip(lines, renamed, strict=True):
+        assert line == f"warning: --{name} will be removed in kofa 0.3; write --{new}"
+    chosen = kofa.load("old.kofa").get_params()
+    assert (chosen["n_factors"], chosen["n_init"], chosen["random_state"]) == (2, 1, 5)
+    assert run(f"{old} -q --force").output == ""
+    for command in ("fit study.toml --output stage", "predict old.kofa --output=x.csv"):
+        said = error(command, 2)
+        assert "--outputs NAME" in said
+        assert "-o FILE (--out)" in said
+
+
+@pytest.mark.usefixtures("model")
 def test_places_that_cannot_be_written_are_found_before_the_work(monkeypatch):
     monkeypatch.setattr("kofa.cli.plan.read_file", pytest.fail)
     assert "there is no folder 'no'; make it first" in error("fit study.toml -o no/m.kofa")
@@ -465,7 +491,7 @@ def test_no_folder_is_made_for_tables_that_cannot_be_filled(model):
         ("fit -v rna -o m.kofa", "Expected --view NAME=FILE[:COLUMNS][:KIND] but got 'rna'"),
         ("fit -v a=rna.csv:g1:reel -o m.kofa", "'reel' is not a kind; did you mean 'real'?"),
         ("fit -v a=rna.csv -v a=rna.csv -o m.kofa", "the view 'a' is given twice"),
-        ("fit study.toml --output stag -o m.kofa", "no view 'stag'; did you mean 'stage'?"),
+        ("fit study.toml --outputs stag -o m.kofa", "no view 'stag'; did you mean 'stage'?"),
         ("fit study.toml --kernel ran=rbf -o m.kofa", "no view 'ran'; did you mean 'rna'?"),
         ("fit study.toml --kernel rna -o m.kofa", "Expected --kernel NAME=KERNEL but got 'rna'"),
         ("fit study.toml --kernel stage=rbf -o m.kofa", "a view of kind categorical has no kernel"),
@@ -497,7 +523,7 @@ def test_wrong_options_are_errors_of_usage(command, message):
 @pytest.mark.usefixtures("model")
 def test_typer_finds_the_rest():
     assert "Missing argument 'MODEL'" in run("info", 2).stderr
-    assert "--factors" in run("fit study.toml -o m.kofa --factors 0", 2).stderr
+    assert "--n-factors" in run("fit study.toml -o m.kofa --n-factors 0", 2).stderr
     said = error("fitt", 2)  # newer versions of typer add what may be meant
     assert said.startswith("No such command 'fitt'")
     assert "?;" not in said
@@ -526,14 +552,14 @@ def test_warnings_take_one_line():
     (line,) = result.stderr.splitlines()
     assert line.startswith("warning: The bound was still growing")
     assert "not converged after 2 iterations" in result.stdout
-    silent = run("fit study.toml --max-iter 2 -o model.kofa --quiet")
+    silent = run("fit study.toml --max-iter 2 -o model.kofa --quiet --force")
     assert silent.output == ""
 
 
 @pytest.mark.usefixtures("folder")
 def test_progress_without_a_terminal_only_on_request():
     assert "iteration 1:" not in run("fit study.toml --max-iter 3 -o model.kofa").stderr
-    command = "fit study.toml --init 2 --max-iter 3 -o model.kofa --progress"
+    command = "fit study.toml --n-init 2 --max-iter 3 -o model.kofa --progress --force"
     lines = run(command).stderr.splitlines()
     assert re.fullmatch(r"start 1 of 2, iteration 1: bound -?[\d.e+]+, \d+ factors?", lines[0])
 
@@ -637,7 +663,7 @@ def test_checkpoints_that_are_there_or_not():
     x = np.random.default_rng(0).normal(size=(20, 3))
     kofa.FactorModel(checkpoint="mine.checkpoint").fit({"x": x})
     options = "--checkpoint mine.checkpoint --checkpoint-every 0"
-    stderr = run(f"fit study.toml -o model.kofa {options}").stderr
+    stderr = run(f"fit study.toml -o model.kofa --force {options}").stderr
     assert stderr.startswith("warning: starting anew; mine.checkpoint of a fit that was stopped")
     assert not Path("mine.checkpoint").exists()
 
@@ -810,12 +836,8 @@ def test_the_command_runs_as_a_module(module):
 def test_what_is_read_is_looked_at_before_what_is_written():
     assert error("fit nope.toml").startswith("nope.toml: there is no such file")
     assert error("impute nope.kofa").startswith("nope.kofa: there is no such file")
-    assert (
-        error("fit study.toml", 2) == "Expected --to with the file of the model; add -o model.kofa"
-    )
-    assert error("impute model.kofa -v rna=rna.csv", 2).startswith(
-        "Expected --to with a folder; add"
-    )
+    assert error("fit study.toml", 2) == "Expected -o with the file of the model; add -o model.kofa"
+    assert error("impute model.kofa -v rna=rna.csv", 2).startswith("Expected -o with a folder; add")
 
 
 def test_demo_shows_a_result_and_writes_its_tables(tmp_path):

@@ -53,11 +53,11 @@ class Given:
 
 
 def opened(
-    path: Path, views: Sequence[str], study: Path | None, reading: Mapping[str, Any]
+    path: Path, view: Sequence[str] | None, study: Path | None, reading: Mapping[str, Any]
 ) -> Given:
     """The model of a file, and the tables that options or a study name."""
     model = load(path)
-    sources = _sources_for(model, views, study, reading)
+    sources = _sources_for(model, view or (), study, reading)
     files = [path, *filter(None, [study]), *(one.file for one in sources.values())]
     return Given(model, sources, files)
 
@@ -221,7 +221,7 @@ def files_in(folder: Path, given: Given, suffix: str) -> dict[str, Path]:
     """A file for each view in a folder, which is there or can be made."""
     if str(folder) == "-":
         cure = "each view gets a file in it"
-        raise UsageError("expected a folder", source="--to -", cure=cure)
+        raise UsageError("expected a folder", source="--out -", cure=cure)
     if folder.exists() and not folder.is_dir():
         raise FileError("expected a folder but this is a file", folder, cure="choose another name")
     check_folder(folder / "view.csv" if folder.exists() else folder)
