@@ -7,8 +7,11 @@ from typing import Annotated
 import typer
 
 from kofa.cli.commands.apply import impute, predict, transform
+from kofa.cli.commands.evaluate import compare, evaluate
 from kofa.cli.commands.fit import check, fit
+from kofa.cli.commands.meaning import associate, enrich
 from kofa.cli.commands.start import demo, info, init
+from kofa.cli.commands.tables import factors, kernels, relevance, variance, weights
 from kofa.cli.options import with_options
 from kofa.cli.shell import Command, Commands
 
@@ -46,5 +49,13 @@ def root(
     """
 
 
-for command in (fit, check, transform, predict, impute, info, demo, init):
-    app.command(cls=Command)(with_options(command))
+_PANELS = {
+    "Start": (init, demo),
+    "Fit and apply": (check, fit, transform, predict, impute),
+    "What a model found": (info, factors, variance, relevance, weights, kernels),
+    "What factors mean": (associate, enrich),
+    "How well it predicts": (evaluate, compare),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(cls=Command, rich_help_panel=panel)(with_options(command))

@@ -163,7 +163,7 @@ def _taken(options: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     if "view" not in options:
         return taken
     reading = {name: taken.pop(name) for name in _HOW_TO_READ}
-    taken["reading"] = _checked_reading(taken["view"], reading)
+    taken["reading"] = _checked_reading(taken["view"] or given.get("covariates"), reading)
     if "kernel" in options:
         of_model = {name: taken.pop(name) for name in _OF_MODEL}
         taken["options"] = {
@@ -172,10 +172,10 @@ def _taken(options: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return taken
 
 
-def _checked_reading(views: Words, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of reading that were given; they hold for all --view."""
+def _checked_reading(files: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of reading that were given; they hold for all --view, and for covariates."""
     said = {key: value for key, value in given.items() if value is not None and value != []}
-    if said and not views:
+    if said and not files:
         option = next(iter(said))
         cure = f"write {option} = … under [read] in the study"
         raise UsageError(f"--{option} is for tables given by --view, and there is none", cure=cure)

@@ -50,7 +50,7 @@ def _views(plan: Plan, data: Mapping[str, Any]) -> Any:
                 frame.shape[1],
                 f"{frame.isna().to_numpy().mean():.1%}",
                 "output" if name in outputs else "",
-                plan.sources[name].file,
+                plan.sources[name].name,
             )
         )
     names = ("view", "kind", "kernel", "samples", "columns", "missing", "role", "file")

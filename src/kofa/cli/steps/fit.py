@@ -54,6 +54,8 @@ def fit(
     resume: bool = False,
 ) -> FactorModel:
     """Read, fit, save and sum up."""
+    if str(to) == "-":
+        raise UsageError("expected a file but got -: a model is not shown", source="--out -")
     _check_target(to, plan, "model")
     checkpoint = _checked_checkpoint(checkpoint, to, plan)
     if to.exists() and not force:
@@ -119,7 +121,7 @@ def check_orientation(data: Mapping[str, Any], sources: Mapping[str, Source]) ->
         if others.isdisjoint(frame.index) and not others.isdisjoint(frame.columns):
             raise FileError(
                 "the columns, not the rows, are the samples of the other views",
-                sources[name].file,
+                sources[name].name,
                 cure=f"set transpose = true for view {name!r} in a study, as kofa init writes it",
             )
 
