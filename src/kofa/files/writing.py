@@ -64,6 +64,13 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    check_folder(path)
+    with _atomic_write(path) as part:
+        part.write_bytes(content)
+
+
 def to_stdout(text: str) -> None:
     """Write text to stdout, all of it or nothing."""
     check_stdout()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,12 +20,15 @@ from kofa.cli.steps.writing import until_written
 from kofa.cross_validation.cross_validate import compare as compare_models
 from kofa.cross_validation.cross_validate import cross_validate
 from kofa.errors import FileError
-from kofa.files import listed, same_file, write_file
+from kofa.files import Reading, damage_in_words, listed, read_file, same_file, write_file
 from kofa.model import FactorModel
 from kofa.scoring.summaries import score_summary
-from kofa.scoring.tables import ALL
+from kofa.scoring.tables import ALL, BASELINE, PREDICTION_FIELDS, SCORE_FIELDS
 
 _NO_OUTPUTS = 'add --outputs NAME, or outputs = ["NAME"] under [model] in the study'
+_OPTIONS = ("cv", "groups", "scoring", "n_jobs")
+_SHOWN = ("model", "view", "score", "mean", "sd", BASELINE, "difference", "se", "pooled", "folds")
+_NUMBERS = ("value", BASELINE, "n", "truth", "mean", "lower", "upper", "level")
 _BASELINE = "baseline: predicting the mean of the training samples, or their shares of classes"
 
 
@@ -76,9 +80,9 @@ def evaluate(
     model, options = FactorModel(plan.views, **plan.model), folds.options()
     with (
         screen.busy(f"{folds.cv} fits"),
-        naming_options(),
         naming_files(plan.sources),
         plan.naming_study(),
+        naming_options(*_OPTIONS),
     ):
         found = cross_validate(model, data, baseline=True, return_predictions=True, **options)
     _hand_over(screen, found, predictions, out, json)
@@ -108,8 +112,9 @@ def _hand_over(
         if not json and out != "-":
             screen.report(f"{predictions}: {counted(len(predicted), 'prediction')}")
     summary = score_summary(scores)
-    several = (summary["column"] != ALL).any()
-    look = summary[summary["column"] == ALL].drop(columns="column")
+    look = summary[summary["column"] == ALL]
+    look = look[[name for name in _SHOWN if name in look]]
+    several = len(look) < len(summary)
     note = f"{_BASELINE}{'; columns of a view together' if several else ''}"
     if out is not None and out != "-":  # a file is written, and the summary is worth a look
         screen.report(*_summary(look, note, screen))
@@ -118,6 +123,24 @@ def _hand_over(
 
 def _summary(look: Any, note: str, screen: Screen) -> list[Any]:
     return [*shown(look, look, screen.width), f"\n{note}\n"]
+
+
+def read_evaluation(path: Path) -> Any:
+    """A table of scores or predictions, as `kofa evaluate` or `kofa compare` wrote it."""
+    import pandas as pd
+
+    if path.suffix.lower() == ".json":
+        with damage_in_words(path):
+            frame = pd.DataFrame(json_module.loads(path.read_text(encoding="utf-8")))
+    else:
+        frame = read_file(path, Reading(values="words", index=False))
+    fields = SCORE_FIELDS if "score" in frame else PREDICTION_FIELDS
+    lacking = [field for field in fields if field not in frame]
+    if lacking:
+        what = f"expected scores or predictions, but there is no column {lacking[0]!r}"
+        raise FileError(what, path, cure="kofa evaluate writes such a table")
+    numbers = [name for name in _NUMBERS if name in frame]
+    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})
 
 
 # ---------------------------------------------------------------- several studies
@@ -159,7 +182,11 @@ def compare(
         check_orientation({name: data[name] for name in own}, sources)
         models[study] = FactorModel(own, **plan.model)
     options = folds.options()
-    with screen.busy(f"{folds.cv * len(plans)} fits"), naming_options(), naming_files(sources):
+    with (
+        screen.busy(f"{folds.cv * len(plans)} fits"),
+        naming_files(sources),
+        naming_options(*_OPTIONS),
+    ):
         found = compare_models(models, data, baseline=True, return_predictions=True, **options)
     _hand_over(screen, found, predictions, out, json)
 

@@ -66,7 +66,7 @@ def shown(look: Any, frame: Any, width: int, note: str = "") -> list[Any]:
         left.append(f"not shown: {_some([n for n in columns if n not in fitting])}")
     if left:
         left.append(f"-o FILE or --json has all {len(frame):,} rows")
-    return [made, *(["\n" + "; ".join(left)] if left else [])]
+    return [made, *(["\n" + "\n".join(left)] if left else [])]
 
 
 def _some(names: Sequence[str]) -> str:

@@ -40,14 +40,18 @@ def one_view(model: FactorModel, name: str) -> str:
 
 
 @contextmanager
-def naming_options() -> Iterator[None]:
-    """Errors about an option of a function are about the option of the same name here."""
+def naming_options(*names: str) -> Iterator[None]:
+    """Errors about an option of a function are about the option of the same name here.
+
+    About one of some `names`, or any.
+    """
     try:
         yield
     except DeclarationError as error:
-        if error.view is not None or error.option is None:
+        asked = error.option is not None and (not names or error.option in names)
+        if error.view is not None or not asked:
             raise
-        name = f"--{error.option.replace('_', '-')}"
+        name = f"--{str(error.option).replace('_', '-')}"
         raise error.as_error(UsageError, source=name) from None
 
 
