@@ -19,7 +19,6 @@ from kofa.cli.shell import Command, Commands
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,9 +43,15 @@ def root(
 
     Start with [bold]kofa demo[/], or with your own tables:
 
-      kofa init                           # writes study.toml; check it
+      kofa init                                    # writes study.toml; check it
+
       kofa fit study.toml -o model.kofa
+
+      kofa evaluate study.toml -o evaluation.csv   # how well does it predict?
+
       kofa predict model.kofa --view rna=new.csv --target stage
+
+    kofa --install-completion makes the tab key complete commands and options.
     """
 
 
