@@ -199,7 +199,7 @@ def _draw_dots(rows: Any, factor: Any, ax: Any) -> Any:
     ax.set_ylim(len(rows) - 0.5, -0.5)
     name_axis(ax.yaxis, rows["set"].tolist(), 30)
     ax.set_xlabel("−log10 q")
-    ax.set_title(style.clipped(factor, 24), loc="left")
+    ax.set_title(style.clipped(factor, 24), loc="right")  # names of sets are to the left
     ax.legend(loc="lower right")  # where the least are far from the edge
     return ax
 

@@ -158,12 +158,12 @@ def relevance_vectors(
         ax, across[rows], up[rows], s=area, color="none", edgecolors=style.SECOND, linewidths=1.0
     )
     zero_lines(ax, x=len(chosen) > 1)
-    if names:
-        ax.autoscale_view()
-        name_points(ax, across[rows], up[rows], kept["sample"].tolist(), np.arange(len(kept)))
     ax.set_xlabel("sample" if len(chosen) == 1 else style.clipped(chosen[0], 30))
     ax.set_ylabel(style.clipped(chosen[-1], 30))
     ax.set_title(f"{len(kept)} relevance vectors of {len(found):,} samples", loc="left")
+    if names:
+        ax.autoscale_view()
+        name_points(ax, across[rows], up[rows], kept["sample"].tolist(), np.arange(len(kept)))
     return ax
 
 
@@ -280,7 +280,7 @@ def draw_kernel(panels: Any, similarity: Array, back: Array) -> None:
     for ax, title, matrix in zip(
         panels, titles, (similarity, back, similarity - back), strict=True
     ):
-        ax.set_facecolor(style.MISSING)
+        style.hatch_missing(ax)
         image = ax.imshow(
             np.ma.masked_invalid(matrix), cmap=style.SIGNED, vmin=-limit, vmax=limit,
             aspect="auto", interpolation="nearest",
