@@ -73,6 +73,7 @@ def predictions(
     of : name
         The model, in a table of several.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -183,6 +184,7 @@ def calibration(predictions: Any, view: Any = None, *, bins: int = 10, ax: Any =
     bins : int
         For probabilities.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -261,6 +263,7 @@ def confusion(
     view, column, model : names
         Needed where there are several.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -311,7 +314,9 @@ def compare(
     view : name
         Needed where there are several.
     column : name
+        The column; "all" is the mean over the columns of a view.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
