@@ -62,9 +62,8 @@ p = classifier.predict_proba(X[test]).max(axis=1)
 right = classifier.predict(X[test]) == y[test]
 for low, high in [(0.0, 0.6), (0.6, 0.9), (0.9, 1.01)]:
     some = (p >= low) & (p < high)
-    print(
-        f"probability {low:.1f} to {min(high, 1):.1f}: {some.sum():3} images, {right[some].mean():.0%} right"
-    )
+    share = right[some].mean()
+    print(f"probability {low:.1f} to {min(high, 1):.1f}: {some.sum():3} images, {share:.0%} right")
 
 # %%
 # The images about which it is least sure.

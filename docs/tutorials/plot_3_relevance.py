@@ -19,9 +19,9 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # %%
 # A kernelized view
 # -----------------
-# With a kernel, a view is explained as similarities between samples rather than column by column, so
-# that the output need not be a straight line in the measurements. The width of the kernel is learnt
-# from the output, and so is the relevance of each feature if that is asked for.
+# With a kernel, a view is explained as similarities between samples rather than column by column,
+# so that the output need not be a straight line in the measurements. The width of the kernel is
+# learnt from the output, and so is the relevance of each feature if that is asked for.
 
 views = {"patient": kofa.Real(kernel=kofa.RBF(relevance="learn")), "progress": kofa.Real()}
 model = kofa.FactorModel(views, outputs=["progress"])
@@ -42,8 +42,8 @@ print(model.selected_features("patient"))
 # %%
 # Samples
 # -------
-# ``sparse=True`` keeps the patients that add to the evidence of the output: its relevance vectors. A
-# new patient is compared with these alone, which makes the model smaller and predictions faster.
+# ``sparse=True`` keeps the patients that add to the evidence of the output: its relevance vectors.
+# A new patient is compared with these alone, which makes the model smaller and predictions faster.
 
 views = {"patient": kofa.Real(kernel="rbf", sparse=True), "progress": kofa.Real()}
 sparse = kofa.FactorModel(views, outputs=["progress"])

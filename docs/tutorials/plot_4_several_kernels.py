@@ -23,8 +23,8 @@ data = {name: table.iloc[:300] for name, table in data.items()}
 # %%
 # One model, a kernel for each table
 # ----------------------------------
-# A list of kernels makes one view of each, which compete for the factors. ``"bank"`` would be one view
-# with a weighted sum of kernels.
+# A list of kernels makes one view of each, which compete for the factors. ``"bank"`` would be one
+# view with a weighted sum of kernels.
 
 kernels = ["linear", "rbf"]
 views = {name: kofa.Real(kernel=kernels) for name in ("mean", "error", "worst")}

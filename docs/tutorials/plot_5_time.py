@@ -3,8 +3,8 @@ Time as a kernelized view
 =========================
 
 Samples that are points in time are alike if they are near in time. A view of the time with a kernel
-says just that: factors then change smoothly, and what is missing in one series follows both from the
-other series at that time and from the same series before and after.
+says just that: factors then change smoothly, and what is missing in a series follows from what it
+was before and after.
 
 The series are those of the economy of the United States, four times a year from 1959 to 2009. They
 ship with statsmodels.

@@ -32,8 +32,8 @@ model
 # %%
 # From the upper half
 # -------------------
-# Of images that were not in the fit: what they are, what is predicted from their upper halves, and how
-# sure that is. Where the standard deviation is large, the upper half leaves it open.
+# Of images that were not in the fit: what they are, what is predicted from their upper halves, and
+# how sure that is. Where the standard deviation is large, the upper half leaves it open.
 
 new = {"upper": data["upper"][500:]}
 mean, std = model.predict(new, "lower", return_std=True)
@@ -71,8 +71,8 @@ print(f"{right:.0%} of 100 digits from the upper half; mean probability {p.max(a
 # %%
 # From the lower half
 # -------------------
-# ``impute`` and ``predict`` take whatever views there are. The lower half is an output, so the factors of
-# samples that have nothing else are found from it.
+# ``impute`` and ``predict`` take whatever views there are. The lower half is an output, so the
+# factors of samples that have nothing else are found from it.
 
 from_lower = model.predict({"lower": data["lower"][500:]}, "digit")
 print(f"{np.mean(from_lower == digits[500:]):.0%} from the lower half")

@@ -2,8 +2,8 @@
 Saving, loading, serving
 ========================
 
-A fitted model is one file. It holds arrays and no code: loading a stranger's file runs nothing. What
-it predicts is the same to the last digit, on this machine next year, and for a sample alone as in a
+A fitted model is one file. It holds arrays and no code: loading a stranger's file runs nothing.
+What it predicts is the same to the last digit, on this machine next year, and for a sample alone as in a
 batch. So a service needs nothing but the file.
 """
 
@@ -51,7 +51,8 @@ print(f"the same probabilities to the last digit: {same}")
 # %%
 # Serving
 # -------
-# A service that answers with probabilities. It takes any of the views, and null for what is missing.
+# A service that answers with probabilities. It takes any of the views, and null for what is
+# missing.
 
 
 class Wines(BaseHTTPRequestHandler):
@@ -62,10 +63,9 @@ class Wines(BaseHTTPRequestHandler):
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             tables = {name: np.array(rows, dtype=float) for name, rows in asked.items()}
             found = loaded.predict_proba(tables)
-            code, answer = (
-                200,
-                [dict(zip(loaded.classes_["cultivar"], row)) for row in found.tolist()],
-            )
+            names = loaded.classes_["cultivar"].tolist()
+            answer = [dict(zip(names, row, strict=True)) for row in found.tolist()]
+            code = 200
         except (ValueError, TypeError) as error:  # kofa's errors are ValueErrors and name the cure
             code, answer = 400, {"error": str(error)}
         self.send_response(code)
