@@ -12,7 +12,7 @@ PARALLEL := -q -n auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check
 NEW_PIP := $(PIP) --upgrade 'pip>=25.1'
 
-.PHONY: help demo test test-slow test-versions test-paper paper lint format build bench bench-peers clean
+.PHONY: docs docs-links release-check help demo test test-slow test-versions test-paper paper lint format build bench bench-peers clean
 
 help:
 	@echo "make demo           fit a model to data that ships with scikit-learn and show the result"
@@ -24,6 +24,9 @@ help:
 	@echo "make paper          run the paper's experiments in full, in results/; takes hours"
 	@echo "make lint           check style and types"
 	@echo "make build          build wheel and sdist, and try the wheel in a new environment"
+	@echo "make docs           build the site in build/docs, running every example; takes minutes"
+	@echo "make docs-links     check the addresses in it that lead to other sites"
+	@echo "make release-check  all that has to hold before a release"
 	@echo "make bench          measure speed, memory and accuracy; prints a table"
 	@echo "make bench-peers    compare with other packages (installs them in $(PEERS))"
 
@@ -38,6 +41,10 @@ $(PEERS)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python $(NEW_PIP)
 	$(PEERS)/bin/python $(PIP) -e . --group peers
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python $(PIP) --group docs
 	@touch $@
 
 demo: $(VENV)/.ready
@@ -75,6 +82,15 @@ build: $(VENV)/.ready
 	$(BIN)/python -m build
 	$(BIN)/python tests/wheel.py
 
+# Warnings are errors, links and references that lead nowhere among them.
+SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q
+docs: $(VENV)/.docs
+	$(SPHINX) -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+docs-links: $(VENV)/.docs
+	$(SPHINX) -b linkcheck -D plot_gallery=0 docs build/linkcheck
+
 bench: $(VENV)/.ready
 	$(BIN)/python -m experiments bench
 
@@ -82,4 +98,4 @@ bench-peers: $(PEERS)/.ready
 	$(PEERS)/bin/python -m experiments peers
 
 clean:
-	rm -rf $(VENV) $(VENV)-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* build dist docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -29,7 +29,32 @@ class Settings:
 
 @dataclass(frozen=True)
 class Iteration:
-    """What a callback sees after each iteration."""
+    """What a callback sees after each iteration.
+
+    Parameters
+    ----------
+    n_iter : int
+        The number of iterations, from 1.
+    lower_bound : float
+        The bound.
+    terms : dict of str → float
+        Its named terms, which add up to it.
+    n_factors : int
+        The number of factors now.
+    pruned : bool
+        Whether factors were removed at the end of it; the next bound may then be lower.
+    start : int
+        Which of `n_init` starts it is, from 0.
+
+    Examples
+    --------
+    >>> import numpy as np, kofa
+    >>> seen = []
+    >>> model = kofa.FactorModel(callback=lambda now: seen.append(now.n_iter) or now.n_iter == 3)
+    >>> model = model.fit({"x": np.random.default_rng(0).normal(size=(50, 4))})
+    >>> seen
+    [1, 2, 3]
+    """
 
     n_iter: int
     lower_bound: float

@@ -91,9 +91,14 @@ def _share(part: Any, total: Any) -> Any:
     return np.where(total > 0, part / np.where(total > 0, total, 1.0), np.nan)
 
 
+def shares_by_factor(sums: Mapping[str, Explained]) -> dict[str, Array]:
+    """The share of each view that each factor explains, (K,)."""
+    return {name: _share(one.factors, one.total.sum()) for name, one in sums.items()}
+
+
 def _by_factor(fitted: Fitted, sums: Mapping[str, Explained]) -> Any:
     names = fitted.factor_names
-    r2 = [_share(one.factors, one.total.sum()) for one in sums.values()]
+    r2 = list(shares_by_factor(sums).values())
     return frame(
         {
             "view": [view for view in sums for _ in names],

@@ -140,6 +140,22 @@ class Weighted(Kernel):
 class Linear(Weighted):
     """k(x, v) = Σ_j λ_j x_j v_j / D, λ_j = 1 unless `relevance` says otherwise.
 
+    Parameters
+    ----------
+    relevance : None, "learn", "auto" or numbers
+        λ_j ≥ 0 of each feature, in the order of the columns. None is one for all; "learn" finds
+        the λ that explain the output views best, and "auto" does so where there are some.
+    groups : None or sequence
+        A label for each feature; features with the same label share one λ.
+    sparsity : None or float
+        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j); 0
+        is none. None is a prior that lets no feature stand out, or vanish, for little.
+    objective : {"evidence", "reconstruction"}
+        With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
+        "reconstruction" is the published choice, how well the factors explain the kernel.
+
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> kofa.Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
     array([[5.5]])
@@ -170,6 +186,15 @@ class Linear(Weighted):
 class Polynomial(Kernel):
     """k(x, v) = (x·v / D + offset)^degree.
 
+    Parameters
+    ----------
+    degree : int
+        The power.
+    offset : float
+        What is added to the mean product before.
+
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> kofa.Polynomial(degree=2)(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
     array([[42.25]])
@@ -249,6 +274,25 @@ class Radial(Kernel):
 class RBF(Weighted, Radial):
     """k(x, v) = exp(−Σ_j λ_j (x_j − v_j)² / (2 width²)), λ_j = 1 unless `relevance` says otherwise.
 
+    Parameters
+    ----------
+    width : float, "median" or "auto"
+        "median" is the median distance between landmarks. "auto" is learnt from the output views
+        where there are some, else the median.
+    relevance : None, "learn", "auto" or numbers
+        λ_j ≥ 0 of each feature, in the order of the columns. None is one for all; "learn" finds
+        the λ that explain the output views best, and "auto" does so where there are some.
+    groups : None or sequence
+        A label for each feature; features with the same label share one λ.
+    sparsity : None or float
+        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j); 0
+        is none. None is a prior that lets no feature stand out, or vanish, for little.
+    objective : {"evidence", "reconstruction"}
+        With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
+        "reconstruction" is the published choice, how well the factors explain the kernel.
+
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> kofa.RBF(width=1.0)(np.array([[0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])).round(4)
     array([[1.    , 0.3679]])
@@ -286,6 +330,25 @@ class RBF(Weighted, Radial):
 class Laplacian(Weighted, Radial):
     """k(x, v) = exp(−Σ_j λ_j |x_j − v_j| / width), λ_j = 1 unless `relevance` says otherwise.
 
+    Parameters
+    ----------
+    width : float, "median" or "auto"
+        "median" is the median distance between landmarks. "auto" is learnt from the output views
+        where there are some, else the median.
+    relevance : None, "learn", "auto" or numbers
+        λ_j ≥ 0 of each feature, in the order of the columns. None is one for all; "learn" finds
+        the λ that explain the output views best, and "auto" does so where there are some.
+    groups : None or sequence
+        A label for each feature; features with the same label share one λ.
+    sparsity : None or float
+        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j); 0
+        is none. None is a prior that lets no feature stand out, or vanish, for little.
+    objective : {"evidence", "reconstruction"}
+        With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
+        "reconstruction" is the published choice, how well the factors explain the kernel.
+
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> kofa.Laplacian(width=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
     array([[1.    , 0.3679]])
@@ -334,7 +397,18 @@ def _gaps(X: Array, V: Array, H: Array) -> Array:
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The data are the kernel: samples × samples in fit, new samples × fitted samples after."""
+    """The data are the kernel: samples × samples in fit, new samples × fitted samples after.
+
+    Examples
+    --------
+    >>> import numpy as np, kofa
+    >>> x = np.random.default_rng(0).normal(size=(30, 2))
+    >>> model = kofa.FactorModel({"x": kofa.Real(kernel=kofa.Precomputed())}, n_factors=2)
+    >>> model.fit_transform({"x": x @ x.T}).shape
+    (30, 2)
+    >>> model.transform({"x": np.ones((5, 2)) @ x.T}).shape
+    (5, 2)
+    """
 
     @property
     def takes_missing(self) -> bool:

@@ -80,6 +80,7 @@ def predictions(
     of : name
         The model, in a table of several.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -197,6 +198,7 @@ def calibration(
     bins : int
         For probabilities.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -282,6 +284,7 @@ def confusion(
     view, column, model : names
         Needed where there are several.
     ax : Axes or None
+        Where to draw; None is a new figure.
     data : dict of name → table, or None
         For a model: samples that were not in its fit, with the truth.
 
@@ -335,7 +338,9 @@ def compare(
     view : name
         Needed where there are several.
     column : name
+        The column; "all" is the mean over the columns of a view.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------

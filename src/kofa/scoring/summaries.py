@@ -20,6 +20,7 @@ def score_summary(scores: Any) -> Any:
     Parameters
     ----------
     scores : DataFrame
+        From `cross_validate` or `compare`.
 
     Returns
     -------
