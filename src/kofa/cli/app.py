@@ -8,6 +8,7 @@ import typer
 
 from kofa.cli.commands.apply import impute, predict, transform
 from kofa.cli.commands.fit import fit
+from kofa.cli.commands.report import report
 from kofa.cli.commands.start import demo, info, init
 from kofa.cli.options import with_options
 from kofa.cli.shell import Command, Commands
@@ -46,5 +47,5 @@ def root(
     """
 
 
-for command in (fit, transform, predict, impute, info, demo, init):
+for command in (fit, transform, predict, impute, report, info, demo, init):
     app.command(cls=Command)(with_options(command))

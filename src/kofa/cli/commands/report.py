@@ -1,0 +1,55 @@
+"""`kofa report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kofa.cli import UsageError
+from kofa.cli.display import Screen
+from kofa.cli.options import ModelFile, Study, Views, option, path_given
+
+_OUT = option("FILE", "The HTML file to write; required.", "--out", "-o", parser=path_given)
+_DATA = option("STUDY", "The same as --study.", parser=path_given, hidden=True)
+_COVARIATES = option("FILE", "What else is known of the samples, one column each.",
+                     parser=path_given)  # fmt: skip
+_SETS = option("GMT", "Feature sets, as those of MSigDB.", parser=path_given)
+_EVALUATION = option("FILE", "Scores that kofa evaluate wrote.", parser=path_given)
+_SHAPE = option("VIEW=ROWSxCOLUMNS", "A view whose columns are pixels, such as x=28x28; repeat.")
+_FORCE = typer.Option("--force", help="Replace a file that is there.")
+
+
+def report(
+    *,
+    model: ModelFile,
+    out: Annotated[Path | None, _OUT] = None,
+    view: Views = None,
+    study: Study = None,
+    data: Annotated[Path | None, _DATA] = None,
+    covariates: Annotated[Path | None, _COVARIATES] = None,
+    sets: Annotated[Path | None, _SETS] = None,
+    evaluation: Annotated[Path | None, _EVALUATION] = None,
+    image_shape: Annotated[list[str] | None, _SHAPE] = None,
+    title: Annotated[str | None, option("TEXT", "Heading of the page.")] = None,
+    force: Annotated[bool, _FORCE] = False,
+    reading: dict[str, Any],
+    screen: Screen,
+) -> None:
+    """Write what a model found as one HTML file, for people without Python.
+
+    For example:
+
+      kofa report model.kofa -o report.html
+
+      kofa report model.kofa --study study.toml --evaluation scores.csv -o report.html
+
+    With tables (--study or --view) it has predictions and colours by columns.
+    """
+    from kofa.cli.steps import report as steps
+
+    if out is None:
+        raise UsageError("expected --out with the file to write", cure="add -o report.html")
+    asked = steps.Asked(view or [], study or data, covariates, sets, evaluation, image_shape or [])
+    screen.report(steps.report(model, out, asked, reading, title, force))
