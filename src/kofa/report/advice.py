@@ -62,13 +62,13 @@ def unexplained(links: Sequence[Sequence[str]], views: Mapping[str, bool]) -> li
     return found
 
 
-def driven_by_one(factors: Array, names: Sequence[Any], samples: Sequence[Any]) -> list[Advice]:
-    """Factors (n, K) of which a large part of the variance is that of one sample."""
+def driven_by_one(factors: Mapping[str, Array], samples: Sequence[Any]) -> list[Advice]:
+    """Factors of which a large part of the variance is that of one sample."""
     by_sample: dict[int, list[str]] = {}
-    for k, z in enumerate(factors.T):
+    for name, z in factors.items():
         n = driver(z)
         if n is not None:
-            by_sample.setdefault(n, []).append(str(names[k]))
+            by_sample.setdefault(n, []).append(name)
     return [
         Advice(
             f"Sample {samples[n]} drives {joined(driven)}.",

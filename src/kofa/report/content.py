@@ -208,10 +208,17 @@ def _advice(found: Found, outcomes: Mapping[str, Outcome]) -> Iterator[Advice]:
     fitted, model = found.fitted, found.model
     yield from advice.not_converged(fitted.converged, len(fitted.bounds), model.max_iter)
     roles = {name: view.role.output for name, view in fitted.views.items()}
-    yield from advice.unexplained(links_of(model.factor_relevance()), roles)
+    links = links_of(model.factor_relevance())
+    yield from advice.unexplained(links, roles)
     if found.shown is not None:
-        shown = found.shown
-        yield from advice.driven_by_one(shown.factors.values, fitted.factor_names, shown.names)
+        active = {
+            name: z
+            for name, z, views in zip(
+                fitted.factor_names, found.shown.factors.values.T, links, strict=True
+            )
+            if views
+        }
+        yield from advice.driven_by_one(active, found.shown.names)
     yield from _few(found, outcomes)
     yield from _confidence(found)
 

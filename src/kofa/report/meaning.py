@@ -9,7 +9,9 @@ import numpy as np
 
 from kofa.data.tables import import_pandas
 from kofa.errors import DataError
+from kofa.inspection.weights import is_linear
 from kofa.linalg import Array
+from kofa.preparation.prepare import FittedView
 from kofa.report.panels import Found, Panel, Section, drawn
 
 
@@ -84,14 +86,22 @@ def enriched(found: Found) -> dict[str, Any]:
     """Tables as from `enrich` of the views that have features of the sets."""
     if found.sets is None:
         return {}
-    tables, refused = {}, None
-    for name in found.fitted.views:
+    tables: dict[str, Any] = {}
+    refused: list[DataError] = []
+    for name in filter(lambda name: _has_features(found.fitted.views[name]), found.fitted.views):
         applied = None if found.shown is None else found.shown.applied
         own = found.data if applied is not None and name in applied.tables else None
         try:
             tables[name] = found.model.enrich(name, found.sets, data=own)
-        except DataError as error:  # a kernel, or features that are in no set
-            refused = error
-    if not tables and refused is not None:
-        raise refused
+        except DataError as error:  # of features that are in no set
+            refused.append(error)
+    if not tables:
+        what = refused[0].what if refused else "no view has weights of features"
+        cure = "pass sets of which at least 10, but not all, are features of a view"
+        raise DataError(what, option="sets", source="sets", cure=cure)
     return tables
+
+
+def _has_features(view: FittedView) -> bool:
+    """Whether its weights are those of features, not of classes or samples."""
+    return view.classes is None and (view.likelihood is not None or is_linear(view))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from datetime import date
@@ -83,6 +84,15 @@ def in_python(value: Any) -> str:
     if isinstance(value, np.random.Generator):
         return "…  # a generator, of which no state is kept"
     return repr(value)
+
+
+def few_digits(text: str) -> str:
+    """Text whose numbers have four digits.
+
+    >>> few_digits("RBF(width=8523.93823872112)")
+    'RBF(width=8524)'
+    """
+    return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)
 
 
 def versions() -> dict[str, str]:

@@ -133,7 +133,8 @@ def _columns(fitted: Fitted, name: str, view: FittedView, values: Array) -> Iter
     for j in leading_columns(fitted, name, view, values.shape[1]):
         binary = view.declared == "Binary"
         kind, labels = ("binary", (0, 1)) if binary else ("number", ())
-        yield Covariate(features[j], kind, values[:, j], labels)
+        column = features[j] if view.inputs is not None else f"{view.source}, column {j}"
+        yield Covariate(column, kind, values[:, j], labels)
 
 
 def leading_columns(fitted: Fitted, name: str, view: FittedView, width: int) -> list[int]:

@@ -15,6 +15,7 @@ from kofa.errors import DataError
 from kofa.inspection.features import feature_names
 from kofa.preparation.fitted import Fitted
 from kofa.report.panels import Found, Panel, Section, drawn
+from kofa.report.repeat import few_digits
 
 _MOST_WEIGHTS = 200_000  # in a file; of more, the largest of each view and factor
 
@@ -29,7 +30,9 @@ def views_panel(found: Found) -> Panel:
     for source in fitted.sources:
         names = [name for name, view in fitted.views.items() if view.source == source]
         view = fitted.views[names[0]]
-        kernels = [repr(fitted.kernels[name]) for name in names if name in fitted.kernels]
+        kernels = [
+            few_digits(repr(fitted.kernels[name])) for name in names if name in fitted.kernels
+        ]
         rows.append(
             {
                 "view": source,
@@ -151,7 +154,7 @@ def _weights(found: Found) -> tuple[Any, int]:
     fitted, pd = found.fitted, import_pandas()
     widths = [len(fitted.posterior[name].weights.mean) for name in fitted.views]
     if sum(widths) * fitted.n_factors <= _MOST_WEIGHTS:
-        parts = [found.model.weights(name, tidy=True) for name in fitted.views]
+        parts = [_by_size(found.model.weights(name, tidy=True)) for name in fitted.views]
         return _under_each_other(pd, fitted, parts), 0
     most = max(_MOST_WEIGHTS // (len(widths) * fitted.n_factors), 1)
     parts = [
@@ -164,6 +167,13 @@ def _weights(found: Found) -> tuple[Any, int]:
         for name in fitted.views
     ]
     return _under_each_other(pd, fitted, parts), most
+
+
+def _by_size(table: Any) -> Any:
+    """The largest weights of each factor first."""
+    size = -table["standardised"].abs().to_numpy(float)
+    factor = np.unique(table["factor"].to_numpy(str), return_inverse=True)[1]
+    return table.iloc[np.lexsort((size, factor))]
 
 
 def _under_each_other(pd: Any, fitted: Fitted, parts: list[Any]) -> Any:
@@ -264,7 +274,7 @@ def kernels(found: Found) -> Section | None:
             [
                 {
                     "view": name,
-                    "kernel": repr(kernel),
+                    "kernel": few_digits(repr(kernel)),
                     "landmarks": len(fitted.views[name].landmarks),
                 }
                 for name, kernel in fitted.kernels.items()

@@ -209,7 +209,8 @@ def about_evaluation(outputs: Sequence[str], held_out: bool) -> list[str]:
     """Where nothing was left out of the fit, new samples may be predicted less well."""
     if held_out or not outputs:
         return []
-    return [f"How well {joined(outputs)} is predicted in new samples was not evaluated."]
+    are = "is" if len(outputs) == 1 else "are"
+    return [f"How well {joined(outputs)} {are} predicted in new samples was not evaluated."]
 
 
 # ---------------------------------------------------------------- meaning

@@ -74,7 +74,7 @@ function shownNumber(value) {
   const size = Math.abs(value);
   const far = size !== 0 && (size < 1e-3 || size >= 1e7);
   const text = Number.isInteger(value) && !far ? String(value)
-    : far ? value.toExponential(1) : String(Number(value.toPrecision(4)));
+    : far ? value.toExponential(1) : String(Number(value.toPrecision(size < 1000 ? 4 : 7)));
   return text.replaceAll("-", "−");
 }
 

@@ -118,6 +118,7 @@ const drawings = {
       arrayminus: low.map((v, k) => y[k] - v), thickness: 0.7, width: 0, color: colour("faint"),
     } : undefined;
     const ends = range([...x, ...y]);
+    const type = ends[0] > 0 && ends[1] > 300 * ends[0] ? "log" : "linear";
     return {
       data: [
         { type: "scatter", mode: "lines", x: ends, y: ends, hoverinfo: "skip",
@@ -127,7 +128,7 @@ const drawings = {
           marker: { color: colour("mark"), size: 5 },
           hovertemplate: "%{text}: true %{x:.4~g}, predicted %{y:.4~g}<extra></extra>" },
       ],
-      layout: { xaxis: { title: "true" }, yaxis: { title: "predicted" } },
+      layout: { xaxis: { title: "true", type }, yaxis: { title: "predicted", type } },
       height: 420,
       said: kept.length < rows.length
         ? `${kept.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} values are drawn.` : "",
@@ -283,7 +284,7 @@ Figure.all = [];
 
 function inStyle(layout, height) {
   const axis = (own = {}) => ({
-    automargin: true, gridcolor: colour("grid"), zerolinecolor: colour("faint"),
+    automargin: true, separatethousands: true, exponentformat: "power", gridcolor: colour("grid"), zerolinecolor: colour("faint"),
     linecolor: colour("line"), ...own, title: own.title ? { text: own.title } : undefined,
   });
   return {

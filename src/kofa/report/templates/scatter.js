@@ -12,7 +12,8 @@ class Scatter {
     this.colours = spec.colours.map((one) => new Column(one));
     this.x = 0;
     this.y = Math.min(1, this.factors.length - 1);
-    this.by = this.colours.length ? "0" : "none";
+    const first = this.colours[0];
+    this.by = first && (first.kind === "text" || ["covariates", "predictions"].includes(first.group)) ? "0" : "none";
     this.step = Math.ceil(this.n / spec.most_drawn);
     this.drag = "lasso";
     this.selected = null;
@@ -71,8 +72,9 @@ class Scatter {
     this.figure.draw(() => {
       const layout = {
         dragmode: this.drag, hovermode: "closest", showlegend: this.colouring?.kind === "text",
-        xaxis: { title: plain(this.factors[this.x].name) }, yaxis: { title: plain(this.factors[this.y].name) },
-        legend: window.innerWidth < 600 ? { orientation: "h", y: -0.25 } : { title: { text: plain(this.colouring?.name ?? "") } },
+        xaxis: { title: plain(clipped(this.factors[this.x].name, 40)) },
+        yaxis: { title: plain(clipped(this.factors[this.y].name, 40)) },
+        legend: window.innerWidth < 600 ? { orientation: "h", y: -0.25 } : { title: { text: plain(clipped(this.colouring?.name ?? "", 24)) } },
         uirevision: `${this.x} ${this.y}`,
       };
       return { data: this.traces(), layout, height: window.innerWidth < 600 ? 420 : 560, said: this.said() };

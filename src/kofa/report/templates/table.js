@@ -110,8 +110,9 @@ class TableView {
 
   line(row) {
     return element("tr", {}, ...this.table.columns.map((column) => {
-      const attributes = column.kind === "number" ? { class: "number" } : {};
-      return element("td", attributes, shown(column.at(row)));
+      const text = shown(column.at(row));
+      const look = column.kind === "number" ? "number" : text.length > 40 ? "long" : null;
+      return element("td", { class: look }, text);
     }));
   }
 
