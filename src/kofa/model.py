@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from os import PathLike
 from typing import Any, Self
 
@@ -575,6 +576,59 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         return {"text/plain": repr(self)} | ({} if html is None else {"text/html": html})
 
     # ------------------------------------------------------------ files
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        data: Data | None = None,
+        *,
+        covariates: Any = None,
+        sets: Any = None,
+        evaluation: Any = None,
+        image_shape: Any = None,
+        title: str | None = None,
+    ) -> None:
+        """Write what the model found as one HTML file, for people without Python.
+
+        It opens from the disk by a double click, and asks the network for nothing. Needs the extra
+        ``kofa[report]``.
+
+        Parameters
+        ----------
+        path : path
+            A file that is there is replaced.
+        data : dict of name → table, MuData or AnnData, or None
+            The samples to show, mostly those of the fit. With them come predictions, and colours by
+            columns of views. None shows the samples that the model keeps of its fit.
+        covariates : DataFrame, Series, dict or array, or None
+            What else is known of the samples, as for `associate`.
+        sets : dict of name → features, DataFrame, or the path of a GMT file, or None
+            Feature sets, as for `enrich`.
+        evaluation : DataFrame, path, or pair of DataFrames, or None
+            Scores of held-out samples from `kofa.cross_validate`, with ``return_predictions`` also
+            their predictions; or the file that ``kofa evaluate`` wrote. None tells how well the
+            outputs in `data` are predicted, and says so.
+        image_shape : pair, or dict of name → pair, or None
+            Rows and columns of views whose features are pixels.
+        title : str or None
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> x = np.random.default_rng(0).normal(size=(50, 3))
+        >>> path = Path(mkdtemp(), "report.html")
+        >>> kofa.FactorModel().fit({"x": x}).report(path)
+        >>> path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        # By name, because reports are made of what is below a model.
+        page = import_module("kofa.report.page")
+        page.write_report(
+            self, path, data=data, covariates=covariates, sets=sets, evaluation=evaluation,
+            image_shape=image_shape, title=title,
+        )  # fmt: skip
 
     def save(self, path: str | PathLike[str], samples: bool = True) -> None:
         """Write the model to one file, from which `kofa.load` reads it back to the last bit.

@@ -11,6 +11,7 @@ from kofa.cli.commands.evaluate import compare, evaluate
 from kofa.cli.commands.fit import check, fit
 from kofa.cli.commands.meaning import associate, enrich
 from kofa.cli.commands.plot import plot
+from kofa.cli.commands.report import report
 from kofa.cli.commands.start import demo, info, init
 from kofa.cli.commands.tables import factors, kernels, relevance, variance, weights
 from kofa.cli.options import with_options
@@ -61,7 +62,7 @@ _PANELS = {
     "What a model found": (info, factors, variance, relevance, weights, kernels),
     "What factors mean": (associate, enrich),
     "How well it predicts": (evaluate, compare),
-    "Pictures": (plot,),
+    "Pictures and reports": (plot, report),
 }
 for panel, commands in _PANELS.items():
     for command in commands:

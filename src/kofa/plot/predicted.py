@@ -12,9 +12,9 @@ from kofa.linalg import Array
 from kofa.plot import style
 from kofa.plot.parts import heat_axes, heatmap, is_dark, points, write_in_cells
 from kofa.plot.source import checked, in_order, is_model
-from kofa.plot.truth import predicted
 from kofa.scoring.summaries import calibration_table, confusion_table
 from kofa.scoring.tables import PREDICTION_FIELDS, SCORE_FIELDS
+from kofa.scoring.truth import predicted
 
 _MOST_INTERVALS = 300  # that can be told apart
 _DECADES = 100.0  # the ratio of positive values from which axes are logarithmic
