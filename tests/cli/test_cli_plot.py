@@ -133,7 +133,10 @@ def test_options_reach_the_function(monkeypatch):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("plot varianc plain.kofa -o x.png", "no plot 'varianc'; did you mean 'variance_explained'"),
+        (
+            "plot varianc plain.kofa -o x.png",
+            "no plot 'varianc'; did you mean 'variance_explained'",
+        ),
         ("plot wieghts plain.kofa -o x.png", "no plot 'wieghts'; did you mean 'weights'?"),
         ("plot zzz plain.kofa -o x.png", "no plot 'zzz'; kofa plot lists them"),
         ("plot bound", "Expected a model; kofa plot bound model.kofa -o bound.png"),
