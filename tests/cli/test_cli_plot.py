@@ -100,8 +100,6 @@ def test_all_plots_are_listed_and_tried():
 def test_every_plot_becomes_a_picture(name, here):
     form = list(START)[list(CALLS).index(name) % 3]
     options = CALLS[name]
-    if name == "enrichment":
-        pytest.importorskip("scipy")
     out = f"{name}.{form}"
     if name == "enrichment":  # whose sets are smaller than the least that is tested
         assert "min_size" in error(f"plot {name} {options} -o {out}")
@@ -117,9 +115,9 @@ def test_every_plot_becomes_a_picture(name, here):
 def test_options_reach_the_function(monkeypatch):
     seen = {}
 
-    def draw(model, data=None, x=0, y=1, z=None, *, colour=None, ellipses=False, ax=None):
-        seen.update(x=x, y=y, z=z, colour=colour, ellipses=ellipses, data=data)
-        return function(model, data, x, y, colour=colour)
+    def draw(model, **options):
+        seen.update(options)
+        return function(model, **options)
 
     function = kofa.plot.factors
     draw.__signature__ = inspect.signature(function)

@@ -290,7 +290,7 @@ def test_a_few_weights_are_shown_and_it_is_said_where_all_are():
 
 
 @pytest.mark.usefixtures("genes")
-def test_tables_fit_into_the_terminal(monkeypatch):
+def test_tables_fit_into_the_terminal():
     from typer.testing import CliRunner
 
     from kofa.cli.app import app
