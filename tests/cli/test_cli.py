@@ -589,8 +589,9 @@ def test_help_has_examples(command):
 
 def test_help_waits_for_no_library_of_numbers():
     """Only typer and rich are loaded for a page of help."""
-    ask = "import sys; sys.argv = ['kofa', 'fit', '--help']\nfrom kofa.cli import main\n"
-    show = "heavy = {'numpy', 'pandas', 'sklearn', 'scipy'} & set(sys.modules)\nprint(heavy)"
+    ask = "import sys; sys.argv = ['kofa', 'plot', '--help']\nfrom kofa.cli import main\n"
+    heavy = {"numpy", "pandas", "sklearn", "scipy", "matplotlib"}
+    show = f"heavy = {heavy!r} & set(sys.modules)\nprint(heavy)"
     code = f"{ask}try:\n    main()\nexcept SystemExit:\n    pass\n{show}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert done.stdout.splitlines()[-1] == "set()"
@@ -729,7 +730,7 @@ def test_init_declares_what_fit_takes_from_a_folder_of_odd_files():
     Path("comment.csv").write_text("# by X\n" + rna, encoding="utf-8")
     Path("thousands.csv").write_text('id,a\n000,"1,500"\n001,"2,500"\n', encoding="utf-8")
     Path("no_id.csv").write_text(rna + ",1,1,1,1,1,1\n", encoding="utf-8")
-    Path("strangers.csv").write_text("id,a\nA,1.5\nB,2.5\n", encoding="utf-8")
+    Path("strangers.csv").write_text("id,s\nA,1.5\nB,2.5\n", encoding="utf-8")
     shown = run("init --force").stdout
     assert "left out comment.csv: expected the names of columns" in shown
     assert "left out no_id.csv, line 82, column 'id': expected a sample id" in shown
@@ -740,6 +741,93 @@ def test_init_declares_what_fit_takes_from_a_folder_of_odd_files():
     for name in ("semicolons", "windows", "spaces", "trailing"):
         assert plan.sources[name].read().shape == (80, 6)
     run("fit study.toml --max-iter 3 -o model.kofa -q")
+
+
+@pytest.mark.usefixtures("folder")
+def test_init_leaves_out_new_samples_and_says_so():
+    for name, frame in tables(seed=1).items():
+        frame.set_axis([f"new{i}" for i in range(len(frame))]).to_csv(f"a_{name}.csv")
+    known = tables()["protein"]
+    known.iloc[:, ::-1].to_csv("again.csv")  # the same samples: a view, not new samples
+    shown = run("init --force --outputs stage").stdout
+    text = Path("study.toml").read_text(encoding="utf-8")
+    for name in ("rna", "protein", "clinical"):
+        said = f"left out a_{name}.csv: new samples, with the columns of {name}.csv"
+        assert said in shown
+        assert f"# {said}" in text
+    plan = read_study(Path("study.toml"))
+    assert list(plan.views) == ["again", "clinical", "stage", "protein", "rna"]
+    assert plan.model == {"outputs": ["stage"]}
+    run("check study.toml")
+
+
+def test_of_two_files_with_the_same_columns_the_smaller_has_the_new_samples(tmp_path):
+    rows = [f"s{i},{i}.5,{i % 7}.25" for i in range(30)]
+    for name, some in {"a": rows[:10], "b": rows[10:]}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,x,y", *some]), encoding="utf-8")
+    shown = run(["init", tmp_path]).stdout
+    assert "left out a.csv: new samples, with the columns of b.csv" in shown
+    assert list(read_study(tmp_path / "study.toml").views) == ["b"]
+
+
+def test_rows_without_ids_are_new_samples_if_there_are_fewer(tmp_path):
+    rows = [f"{i}.5,{i % 7}.25" for i in range(30)]
+    for name, some in {"old": rows, "new": rows[:9]}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,y", *some]), encoding="utf-8")
+    assert "left out new.csv: new samples" in run(["init", tmp_path]).stdout
+
+
+@pytest.mark.usefixtures("folder")
+def test_init_leaves_out_what_kofa_evaluate_wrote():
+    run("evaluate study.toml --cv 2 --tol 0.5 -o scores.csv --predictions held_out.csv -q")
+    shown = run("init --force").stdout
+    assert "left out scores.csv: kofa evaluate wrote it" in shown
+    assert "left out held_out.csv: kofa evaluate wrote it" in shown
+    assert "there is no view 'stag'; did you mean 'stage'?" in error(
+        "init --force --outputs stag", 2
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_check_says_what_would_be_fitted_and_writes_nothing():
+    before = sorted(os.listdir())
+    shown = run("check study.toml --n-factors 4 --n-init 3").stdout
+    assert shown.startswith("80 samples in 3 views, 50 of them in all\n")
+    assert re.search(r"^stage +categorical +– +60 +1 +0.0% +output +clinical.csv", shown, re.M)
+    assert re.search(r"^protein +real +RBF\(width=3.0\) +60 +4", shown, re.M)
+    assert "at most 4 factors, the best of 3 starts, to predict 'stage' from the others" in shown
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"rna.csv"', '"nope.csv"', "nope.csv: there is no such file"),
+        ("random_state = 3", "n_init = 0", "study.toml, line 3: expected n_init"),
+        ("random_state = 3", "random_state = -1", "study.toml, line 3: expected random_state"),
+        ('file = "rna.csv"', 'file = "rna.csv"\nkind = "count"', "rna.csv: View 'rna', column"),
+        ('"categorical"', '"real"', "clinical.csv, line 2, column 'stage': expected a number"),
+    ],
+)
+def test_check_finds_what_a_fit_would(old, new, message):
+    Path("study.toml").write_text(STUDY.replace(old, new, 1), encoding="utf-8")
+    assert error("check study.toml").startswith(message)
+    assert error("fit study.toml -o m.kofa").startswith(message)
+
+
+def test_completion_knows_commands_options_and_plots():
+    for words, found in (("kofa ev", "evaluate"), ("kofa fit --n-i", "--n-init"),
+                         ("kofa plot var", "variance_explained")):  # fmt: skip
+        ask = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        process = subprocess.run(
+            [sys.executable, "-c", MAIN],
+            env=os.environ | ask | {"_KOFA_COMPLETE": "complete_bash"},
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert process.stdout.split() == [found]
+    assert "--install-completion" in run("--help").stdout
 
 
 @pytest.mark.filterwarnings("ignore")

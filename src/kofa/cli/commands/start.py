@@ -53,6 +53,8 @@ def demo(
         f"{folder}: {', '.join(files)}\n\nNow try:\n\n"
         f"  cd {folder}\n"
         f"  kofa fit study.toml -o wine.kofa\n"
+        f"  kofa evaluate study.toml\n"
+        f"  kofa variance wine.kofa\n"
         f"  kofa predict wine.kofa --view minerals=new_minerals.csv --view phenols=new_phenols.csv "
         f"--proba"
     )
