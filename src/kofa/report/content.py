@@ -59,7 +59,21 @@ def content_of(
         _shapes(image_shape, fitted),
     )
     tables = meaning.enriched(found)
-    parts = [
+    parts = [part for part in _sections(found, tables) if part is not None]
+    frames = {panel.name: panel.frame for part in parts for panel in part.panels}
+    views = [sections.views_panel(found), sections.measured_panel(found)]
+    return Content(
+        list(_sentences(found, frames, tables)),
+        list(_advice(found, outcomes, links_of(frames["relevance"]))),
+        [panel for panel in views if panel is not None],
+        None if shown is None else samples_content(fitted, shown, covariates, outcomes),
+        parts,
+    )
+
+
+def _sections(found: Found, tables: Mapping[str, Any]) -> list[Section | None]:
+    """In the order of the page; those that the model has nothing for are left out."""
+    return [
         sections.variance(found),
         sections.relevance(found),
         sections.weights(found),
@@ -71,16 +85,6 @@ def content_of(
         predicted.predictions(found),
         sections.bound(found),
     ]
-    kept = [part for part in parts if part is not None]
-    frames = {panel.name: panel.frame for part in kept for panel in part.panels}
-    views = [sections.views_panel(found), sections.measured_panel(found)]
-    return Content(
-        list(_sentences(found, frames, tables)),
-        list(_advice(found, outcomes, links_of(frames["relevance"]))),
-        [panel for panel in views if panel is not None],
-        None if shown is None else samples_content(fitted, shown, covariates, outcomes),
-        kept,
-    )
 
 
 def _overview(fitted: Fitted, shown: Shown | None) -> Overview | None:
