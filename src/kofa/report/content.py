@@ -59,7 +59,21 @@ def content_of(
         _shapes(image_shape, fitted),
     )
     tables = meaning.enriched(found)
-    parts = [
+    parts = [part for part in _sections(found, tables) if part is not None]
+    frames = {panel.name: panel.frame for part in parts for panel in part.panels}
+    views = [sections.views_panel(found), sections.measured_panel(found)]
+    return Content(
+        list(_sentences(found, frames, tables)),
+        list(_advice(found, outcomes, links_of(frames["relevance"]))),
+        [panel for panel in views if panel is not None],
+        None if shown is None else samples_content(fitted, shown, covariates, outcomes),
+        parts,
+    )
+
+
+def _sections(found: Found, tables: Mapping[str, Any]) -> list[Section | None]:
+    """In the order of the page; those that the model has nothing for are left out."""
+    return [
         sections.variance(found),
         sections.relevance(found),
         sections.weights(found),
@@ -71,15 +85,6 @@ def content_of(
         predicted.predictions(found),
         sections.bound(found),
     ]
-    kept = [part for part in parts if part is not None]
-    views = [sections.views_panel(found), sections.measured_panel(found)]
-    return Content(
-        list(_sentences(found, _by_name(kept), tables)),
-        list(_advice(found, outcomes)),
-        [panel for panel in views if panel is not None],
-        None if shown is None else samples_content(fitted, shown, covariates, outcomes),
-        kept,
-    )
 
 
 def _overview(fitted: Fitted, shown: Shown | None) -> Overview | None:
@@ -133,11 +138,6 @@ def _fitting(shape: Any, widths: Mapping[str, int]) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- sentences
-
-
-def _by_name(parts: list[Section]) -> dict[str, Any]:
-    """The tables of all sections."""
-    return {panel.name: panel.frame for part in parts for panel in part.panels}
 
 
 def _facts(found: Found) -> list[ViewFacts]:
@@ -204,11 +204,12 @@ def _explained(tables: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, t
 # ---------------------------------------------------------------- warnings
 
 
-def _advice(found: Found, outcomes: Mapping[str, Outcome]) -> Iterator[Advice]:
+def _advice(
+    found: Found, outcomes: Mapping[str, Outcome], links: list[list[str]]
+) -> Iterator[Advice]:
     fitted, model = found.fitted, found.model
     yield from advice.not_converged(fitted.converged, len(fitted.bounds), model.max_iter)
     roles = {name: view.role.output for name, view in fitted.views.items()}
-    links = links_of(model.factor_relevance())
     yield from advice.unexplained(links, roles)
     if found.shown is not None:
         active = {

@@ -52,7 +52,7 @@ class Outcome:
 def outcomes_of(model: Any, data: Any) -> dict[str, Outcome]:
     """The outputs that can be predicted from data."""
     fitted: Fitted = model._fitted
-    if data is None:
+    if data is None or not fitted.outputs:
         return {}
     found = given(fitted, data)
     inputs = [name for name, view in fitted.views.items() if not view.role.output]

@@ -118,8 +118,7 @@ def about_holes(n: int | None, views: Sequence[ViewFacts]) -> list[str]:
              if one.missing > 0]  # fmt: skip
     if holes:
         among = "Of the samples that have the view, " if found else ""
-        are = "are" if len(holes) > 1 or not holes[0].startswith("1 %") else "is"
-        found.append(_capital(f"{among}{joined(holes)} {are} missing."))
+        found.append(_capital(f"{among}{joined(holes)} are missing."))
     return found or ["No value is missing."]
 
 

@@ -39,16 +39,18 @@ document.getElementById("copy").addEventListener("click", async () => {
 
 const content = JSON.parse(document.getElementById("data").textContent);
 const tasks = [];
-if (content.samples) tasks.push(() => new Scatter(document.getElementById("scatter"), content.samples));
+let scatter = null;
+if (content.samples) tasks.push(() => { scatter = new Scatter(document.getElementById("scatter"), content.samples); });
 for (const host of document.querySelectorAll("[data-panel]")) {
   const name = host.dataset.panel;
   tasks.push(() => new PanelView(host, name, content.panels[name]));
 }
 
+// With a pause after each, in which the browser shows what is there and answers the user.
 function work() {
   const task = tasks.shift();
   if (task) task();
-  if (tasks.length) setTimeout(work, 0);
+  if (tasks.length) setTimeout(work, 20);
   else document.documentElement.dataset.ready = "yes";
 }
 work();

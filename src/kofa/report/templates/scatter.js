@@ -10,8 +10,10 @@ class Scatter {
     this.names = new Column({ name: "sample", ...spec.names });
     this.factors = spec.factors.map((one) => new Column(one));
     this.colours = spec.colours.map((one) => new Column(one));
-    this.x = 0;
-    this.y = Math.min(1, this.factors.length - 1);
+    const order = new Column({ name: "order of the samples", kind: "number" });
+    order.read = Float64Array.from({ length: spec.n }, (_, row) => row + 1);
+    this.axes = [...this.factors, order];
+    [this.x, this.y] = this.factors.length > 1 ? [0, 1] : [this.axes.length - 1, 0];
     const first = this.colours[0];
     this.by = first && (first.kind === "text" || ["covariates", "predictions"].includes(first.group)) ? "0" : "none";
     this.step = Math.ceil(this.n / spec.most_drawn);
@@ -26,8 +28,8 @@ class Scatter {
   }
 
   controls() {
-    const factors = [["", this.factors.map((one, k) => [k, one.name])]];
-    const axis = (which) => choice(factors, this[which], (value) => {
+    const axes = [["", this.axes.map((one, k) => [k, one.name])]];
+    const axis = (which) => choice(axes, this[which], (value) => {
       this[which] = Number(value);
       this.select(null, "");
       this.draw();
@@ -72,8 +74,8 @@ class Scatter {
     this.figure.draw(() => {
       const layout = {
         dragmode: this.drag, hovermode: "closest", showlegend: this.colouring?.kind === "text",
-        xaxis: { title: plain(clipped(this.factors[this.x].name, 40)) },
-        yaxis: { title: plain(clipped(this.factors[this.y].name, 40)) },
+        xaxis: { title: plain(clipped(this.axes[this.x].name, 40)) },
+        yaxis: { title: plain(clipped(this.axes[this.y].name, 40)) },
         legend: window.innerWidth < 600 ? { orientation: "h", y: -0.25 } : { title: { text: plain(clipped(this.colouring?.name ?? "", 24)) } },
         uirevision: `${this.x} ${this.y}`,
       };
@@ -137,7 +139,7 @@ class Scatter {
       : rows.map((row, k) => (this.selected.has(row) ? k : -1)).filter((k) => k >= 0);
     return {
       type: "scatter", mode: "markers", name: plain(clipped(name, 20)), customdata: rows, text: said,
-      x: rows.map((row) => this.factors[this.x].values[row]), y: rows.map((row) => this.factors[this.y].values[row]),
+      x: rows.map((row) => this.axes[this.x].values[row]), y: rows.map((row) => this.axes[this.y].values[row]),
       marker: { size: rows.length > 1500 ? 4 : 7, opacity: 0.85, ...look }, hovertemplate: "%{text}<extra></extra>",
       selectedpoints: selected, unselected: { marker: { opacity: 0.15 } },
     };
@@ -149,7 +151,7 @@ class Scatter {
     this.figure.picture.on("plotly_selected", (event) => {
       if (!event || !(event.lassoPoints || event.range)) return;
       const inside = event.lassoPoints ? within(event.lassoPoints) : inBox(event.range);
-      const xs = this.factors[this.x].values, ys = this.factors[this.y].values, rows = [];
+      const xs = this.axes[this.x].values, ys = this.axes[this.y].values, rows = [];
       for (let row = 0; row < this.n; row++) if (inside(xs[row], ys[row])) rows.push(row);
       this.select(rows, "in the area that was drawn");
     });
@@ -176,8 +178,8 @@ class Scatter {
   // The selected samples; a saved table has all that is known of them.
   list() {
     const some = this.selected !== null;
-    const columns = [this.names, this.factors[this.x]];
-    if (this.y !== this.x) columns.push(this.factors[this.y]);
+    const columns = [this.names, this.axes[this.x]];
+    if (this.y !== this.x) columns.push(this.axes[this.y]);
     if (this.colouring && !columns.includes(this.colouring)) columns.push(this.colouring);
     const n = some ? this.selected.size : this.n;
     const count = `${n.toLocaleString("en")} ${n === 1 ? "sample" : "samples"}`;
