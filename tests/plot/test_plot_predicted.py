@@ -8,7 +8,6 @@ import pytest
 
 import kofa
 from drawn import every_kind, legend_of, texts, tick_names, values_of
-from kofa.plot import truth
 
 
 @pytest.fixture(scope="module")
@@ -162,13 +161,14 @@ def test_calibration_of_intervals_and_probabilities(held_out):
 
 
 def test_calibration_and_confusion_of_a_model_are_those_of_its_predictions(model, data):
-    table = truth.predicted(model, data, "label")
-    curve, same = kofa.plot.calibration(model, "label", data=data), kofa.plot.calibration(table)
-    assert curve.lines[-1].get_ydata() == pytest.approx(same.lines[-1].get_ydata())
+    line = kofa.plot.calibration(model, "count", data=data).lines[-1]
+    low, high = (np.asarray(one) for one in model.predict_quantiles(data, "count", [0.05, 0.95]))
+    truth = data["count"].to_numpy()
+    shown = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+    assert shown[0.9] == pytest.approx(((low <= truth) & (truth <= high)).mean())
     counts = kofa.plot.confusion(model, "label", data=data)
-    found = model.predict(data, "label")
-    pairs = [((data["label"] == a) & (found == b)).sum() for a in ("early", "late")
-             for b in ("early", "late")]  # fmt: skip
+    found, names = model.predict(data, "label"), ("early", "late")
+    pairs = [((data["label"] == a) & (found == b)).sum() for a in names for b in names]
     assert texts(counts) == [str(n) for n in pairs]
     with pytest.raises(kofa.DataError, match=r"(?i)expected data with the true values"):
         kofa.plot.calibration(model, "label")

@@ -17,6 +17,7 @@ from kofa.plot.parts import colour_bar, heat_axes, heatmap, legend, zero_lines
 from kofa.plot.source import check_n, factor_list, factor_name, factors_of, grid, is_model
 
 _MOST_VIOLINS = 24
+_SHORT = (1, 2, 5, 10)  # steps between ticks of few letters
 
 
 def _read(model: Any, data: Any, colour: Any) -> tuple[Any, Covariate | None]:
@@ -218,7 +219,7 @@ def _draw_pair(ax: Any, table: Any, row: Any, column: Any, covariate: Covariate 
         "rasterized": len(table) > style.RASTER_FROM,
     }
     ax.tick_params(labelleft=ax.get_subplotspec().is_first_col())
-    ax.locator_params(nbins=3)
+    ax.locator_params(nbins=3, steps=_SHORT)
     if covariate is None:
         ax.scatter(*where, color=style.MAIN, **look)
     elif covariate.kind == "number":
@@ -239,7 +240,7 @@ def _draw_histogram(ax: Any, values: Array, covariate: Covariate | None) -> None
             look = {"color": group.colour, "linestyle": style.dashes(place), "linewidth": 0.8}
             ax.hist(values[group.rows], bins, histtype="step", **look)
     ax.set_yticks([])
-    ax.locator_params(axis="x", nbins=3)
+    ax.locator_params(axis="x", nbins=3, steps=_SHORT)
 
 
 def _explain(figure: Any, panels: Any, covariate: Covariate | None, shown: Any) -> None:
