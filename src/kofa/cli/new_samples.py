@@ -14,10 +14,11 @@ def without_new_samples(tables: Sequence[Cells]) -> tuple[list[Cells], list[str]
     main = _connected(tables)
     kept, remarks = [], []
     for table in tables:
-        old = next((one for one in main if table not in main and _is_more_of(table, one)), None)
-        if old is None:
+        alike = [one for one in main if table not in main and _is_more_of(table, one)]
+        if not alike:
             kept.append(table)
             continue
+        old = max(alike, key=lambda one: one.path.stem in table.path.stem)
         remarks.append(
             f"left out {table.path.name}: new samples, with the columns of {old.path.name}; "
             f"kofa predict and kofa transform take them"
