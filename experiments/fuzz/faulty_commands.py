@@ -260,7 +260,7 @@ class Maker:
         if base[0] == "weights" and draw < 0.5:
             view = self.pick((None, *faulty_tables.VIEWS))
             if view is not None:
-                return ["weights", base[1], view], OPTION
+                return ["weights", "model.kofa", view], OPTION
             return self.with_faults(base, codes, faulty_tables.OF_WEIGHTS)
         if base[0] == "associate" and draw < 0.5:
             place, wrong = self.pick(list(faulty_tables.COVARIATES.items()))

@@ -59,9 +59,10 @@ class HeldOut:
         It has no intervals.
         """
         mean = self.typical if self.likelihood.has("probability") else self.mean_in_fit
+        typical = self.typical if self.likelihood.deviance_at == "median" else mean
         nowhere = np.full(self.truth.shape, np.nan)
-        quantiles = {LOWER: nowhere, MEDIAN: self.typical, UPPER: nowhere}
-        return replace(self, mean=mean, quantiles=quantiles)
+        quantiles = {LOWER: nowhere, MEDIAN: typical, UPPER: nowhere}
+        return replace(self, mean=mean, typical=typical, quantiles=quantiles)
 
 
 def typical(likelihood: type[Likelihood], values: Array) -> Array:

@@ -793,8 +793,8 @@ def test_check_says_what_would_be_fitted_and_writes_nothing():
     before = sorted(os.listdir())
     shown = run("check study.toml --n-factors 4 --n-init 3").stdout
     assert shown.startswith("80 samples in 3 views, 50 of them in all\n")
-    assert re.search(r"^stage +categorical +– +60 +1 +0.0% +output +clinical.csv", shown, re.M)
-    assert re.search(r"^protein +real +RBF\(width=3.0\) +60 +4", shown, re.M)
+    assert re.search(r"^stage +categorical +60 +1 +0.0% +output +– +clinical.csv", shown, re.M)
+    assert re.search(r"^protein +real +60 +4 +0.0% +RBF\(width=3.0", shown, re.M)
     assert "at most 4 factors, the best of 3 starts, to predict 'stage' from the others" in shown
     assert sorted(os.listdir()) == before
 

@@ -186,7 +186,8 @@ def table(
     for place, name in enumerate(columns):
         justify: Literal["right", "left"] = "right" if name in numbers else "left"
         fold = name in _LONG or any(len(row[place]) > _WIDE for row in cells)
-        made.add_column(name, justify=justify, overflow="fold", no_wrap=not fold)
+        header = escape(visible(name))
+        made.add_column(header, justify=justify, overflow="fold", no_wrap=not fold)
     for row in cells:
         made.add_row(*map(escape, row))
     return made

@@ -14,10 +14,11 @@ def without_new_samples(tables: Sequence[Cells]) -> tuple[list[Cells], list[str]
     main = _connected(tables)
     kept, remarks = [], []
     for table in tables:
-        old = next((one for one in main if table not in main and _is_more_of(table, one)), None)
-        if old is None:
+        alike = [one for one in main if table not in main and _is_more_of(table, one)]
+        if not alike:
             kept.append(table)
             continue
+        old = max(alike, key=lambda one: one.path.stem in table.path.stem)
         remarks.append(
             f"left out {table.path.name}: new samples, with the columns of {old.path.name}; "
             f"kofa predict and kofa transform take them"
@@ -36,7 +37,7 @@ def _is_more_of(table: Cells, old: Cells) -> bool:
 def _connected(tables: Sequence[Cells]) -> list[Cells]:
     """The largest set of tables that share samples, directly or through others.
 
-    It has the most different columns, then the most samples.
+    It has the most different columns, then the most samples, then the most tables.
     """
     groups: list[tuple[list[Cells], set[str]]] = []
     for table in tables:
@@ -46,8 +47,8 @@ def _connected(tables: Sequence[Cells]) -> list[Cells]:
         groups = [group for group in groups if group not in linked]
         groups.append(([*members, table], ids.union(*(group[1] for group in linked))))
 
-    def size(group: tuple[list[Cells], set[str]]) -> tuple[int, int]:
+    def size(group: tuple[list[Cells], set[str]]) -> tuple[int, int, int]:
         names = {name for table in group[0] for name in table.columns}
-        return len(names), max(len(table.ids) for table in group[0])
+        return len(names), max(len(table.ids) for table in group[0]), len(group[0])
 
     return max(groups, key=size)[0] if groups else []

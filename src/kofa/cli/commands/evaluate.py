@@ -16,7 +16,9 @@ _SCORING = "Which scores: r2, rmse, d2, auc, accuracy, log_loss, coverage; repea
 _PREDICTIONS = "Write what was predicted of each sample too; CSV, TSV or Parquet."
 _JOBS = "How many folds are fitted at a time; -1 is one for each core."
 Folds = Annotated[int, number("Number of folds.", least=2, panel=FOLDS)]
-Groups = Annotated[str | None, option("FILE:COLUMN", _GROUPS, rich_help_panel=FOLDS)]
+Groups = Annotated[
+    str | None, option("FILE:COLUMN", _GROUPS, parser=name_given, rich_help_panel=FOLDS)
+]
 Scoring = Annotated[Words, option("SCORE", _SCORING, rich_help_panel=FOLDS)]
 Jobs = Annotated[int | None, option("N", _JOBS, rich_help_panel=FOLDS)]
 Predictions = Annotated[str | None, option("FILE", _PREDICTIONS, parser=name_given)]

@@ -77,4 +77,4 @@ def check(*, declared: dict[str, Any], screen: Screen) -> None:
     from kofa.cli.steps import check as steps
     from kofa.cli.steps import fit
 
-    screen.show(*steps.check(fit.plan_of(**declared)))
+    screen.show(*steps.check(fit.plan_of(**declared), screen.width))

@@ -8,13 +8,16 @@ from typing import Any
 from kofa.cli.display import counted, table
 from kofa.cli.plan import Plan, naming_files
 from kofa.cli.steps.fit import check_orientation
+from kofa.cli.steps.result import fitting
 from kofa.files import listed
 from kofa.model import FactorModel
 from kofa.preparation.fit_data import FitData, warn_of_slips
 from kofa.preparation.parameters import Parameters
 
+_COLUMNS = ("view", "kind", "samples", "columns", "missing", "role", "kernel", "file")
 
-def check(plan: Plan) -> list[Any]:
+
+def check(plan: Plan, width: int) -> list[Any]:
     """Read the tables and check them as a fit does; what would be fitted, for people."""
     data = plan.read()
     check_orientation(data, plan.sources)
@@ -25,7 +28,7 @@ def check(plan: Plan) -> list[Any]:
         parameters.generator()
         found = FitData.read(views, data, parameters.outputs)
         warn_of_slips(found, declared=True)
-    return [_head(found, data), _views(plan, data), _foot(parameters)]
+    return [_head(found, data), _views(plan, data, width), _foot(parameters)]
 
 
 def _head(found: FitData, data: Mapping[str, Any]) -> str:
@@ -35,25 +38,26 @@ def _head(found: FitData, data: Mapping[str, Any]) -> str:
     return f"{counted(found.samples.n, 'sample')} in {views}{complete}\n"
 
 
-def _views(plan: Plan, data: Mapping[str, Any]) -> Any:
+def _views(plan: Plan, data: Mapping[str, Any], width: int) -> Any:
     outputs = plan.model.get("outputs") or ()
-    rows = []
+    columns: dict[str, list[str]] = {name: [] for name in _COLUMNS}
     for name, view in plan.views.items():
         frame = data[name]
         kernel = view.kernel if isinstance(view.kernel, str) else repr(view.kernel)
-        rows.append(
-            (
-                name,
-                type(view).__name__.lower(),
-                "–" if view.kernel is None else kernel,
-                len(frame),
-                frame.shape[1],
-                f"{frame.isna().to_numpy().mean():.1%}",
-                "output" if name in outputs else "",
-                plan.sources[name].name,
-            )
+        row = (
+            name,
+            type(view).__name__.lower(),
+            len(frame),
+            frame.shape[1],
+            f"{frame.isna().to_numpy().mean():.1%}",
+            "output" if name in outputs else "",
+            "–" if view.kernel is None else kernel,
+            plan.sources[name].name,
         )
-    names = ("view", "kind", "kernel", "samples", "columns", "missing", "role", "file")
+        for column, cell in zip(columns.values(), row, strict=True):
+            column.append(str(cell))
+    names = fitting(columns, width)
+    rows = list(zip(*(columns[one] for one in names), strict=True))
     return table(names, rows, ("samples", "columns", "missing"))
 
 

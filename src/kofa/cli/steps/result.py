@@ -56,14 +56,14 @@ def shown(look: Any, frame: Any, width: int, note: str = "") -> list[Any]:
     """As much of a table as can be looked at, and what is left out."""
     rows = look.iloc[:MOST_ROWS]
     columns = {str(name): _cells(str(name), rows[name].tolist()) for name in rows.columns}
-    fitting = _fitting(columns, width)
+    names = fitting(columns, width)
     numbers = [str(n) for n in rows.columns if rows[n].dtype.kind in "iuf"]
-    made = table(fitting, list(zip(*(columns[n] for n in fitting), strict=True)), numbers)
+    made = table(names, list(zip(*(columns[n] for n in names), strict=True)), numbers)
     left = [note] if note else []
     if len(look) > len(rows):
         left.append(f"{len(rows)} of {len(look):,} rows are shown")
-    if len(fitting) < len(columns):
-        left.append(f"not shown: {_some([n for n in columns if n not in fitting])}")
+    if len(names) < len(columns):
+        left.append(f"not shown: {_some([n for n in columns if n not in names])}")
     if left:
         left.append(f"-o FILE or --json has all {len(frame):,} rows")
     return [made, *(["\n" + "\n".join(left)] if left else [])]
@@ -73,16 +73,16 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{counted(len(names), 'column')}"
 
 
-def _fitting(columns: dict[str, list[str]], width: int) -> list[str]:
+def fitting(columns: dict[str, list[str]], width: int) -> list[str]:
     """The first columns that fit into a line, two at least."""
-    fitting: list[str] = []
+    names: list[str] = []
     used = 0
     for name, cells in columns.items():
-        used += max(map(cell_len, [name, *map(visible, cells)])) + _GAP
-        if used - _GAP > width and len(fitting) > 1:
+        used += max(map(cell_len, map(visible, [name, *cells]))) + _GAP
+        if used - _GAP > width and len(names) > 1:
             break
-        fitting.append(name)
-    return fitting
+        names.append(name)
+    return names
 
 
 def _cells(name: str, values: Sequence[Any]) -> list[str]:
