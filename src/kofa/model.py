@@ -13,8 +13,8 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from kofa import omics
-from kofa.checks import check_path, flag, with_hints
-from kofa.data.returning import scored
+from kofa.checks import check_path, check_word, flag, with_hints
+from kofa.data.returning import in_container, scored
 from kofa.errors import DataError
 from kofa.fitting import FactorFit, fit
 from kofa.inference.run import Callback
@@ -233,7 +233,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         factors = self._fit(data, resume).factors()
         if omics.is_omics(data):
             omics.annotate(data, self, factors)
-        return factors
+        return self._in_container(factors)
 
     def _fit(self, data: Data, resume: bool = False, of_slips: bool = True) -> FactorFit:
         """`of_slips`: whether to warn of tables that look like a mistake."""
@@ -295,7 +295,36 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         >>> Z.shape, covariance.shape
         ((3, 1), (3, 1, 1))
         """
-        return answers.factors(self._fitted, data, return_cov, n_factors)
+        found = answers.factors(self._fitted, data, return_cov, n_factors)
+        if return_cov:
+            return self._in_container(found[0]), found[1]
+        return self._in_container(found)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """In which type `transform` and `fit_transform` return factors, as in scikit-learn.
+
+        Parameters
+        ----------
+        transform : "default", "pandas", "polars" or None
+            "default": an array, or a DataFrame where the tables were DataFrames. None changes
+            nothing.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> x = np.random.default_rng(0).normal(size=(50, 1)) * [1.0, 2.0, 3.0]
+        >>> model = kofa.FactorModel(n_factors=1).set_output(transform="pandas")
+        >>> model.fit_transform({"x": x}).columns.tolist()
+        ['factor1']
+        """
+        check_word("transform", transform, (None, "default", "pandas", "polars"))
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # `clone` keeps it
+        return self
+
+    def _in_container(self, factors: Any) -> Any:
+        container = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        return in_container(factors, self.factor_names_[: factors.shape[1]], container)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The names of the columns of `transform`: factor1, factor2, …
@@ -665,8 +694,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
 def load(path: str | PathLike[str]) -> FactorModel:
     """Read a model that `FactorModel.save` wrote; it predicts to the last bit what it did.
 
-    Nothing in the file is run or unpickled, so that a stranger's file can do no harm: what is not
-    a complete and consistent model of kofa is refused with a `kofa.FileError`.
+    Nothing in the file is run or unpickled, so that a file of unknown origin can do no harm: what
+    is not a complete and consistent model of kofa is refused with a `kofa.FileError`.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class ReadOut:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Regression:
     """One view, and its terms of the bound."""
 
     view: ViewPosterior
@@ -77,7 +77,7 @@ def regress(
     energy: Array,
     alone: Mapping[str, float],
     rng: np.random.Generator,
-) -> Explained:
+) -> Regression:
     """A view from factors Z that are known, with more trust in those of more `energy` (K,).
 
     `alone`: its terms if no factor explained it. If their sum is higher, none does. (Not for views
@@ -97,7 +97,7 @@ def regress(
     if found.bound >= sum(alone.values()):
         return found
     view = _explained_by_nothing(found.view, len(energy))
-    return Explained(_converged(view, s, stats.n_samples).view, dict(alone))
+    return Regression(_converged(view, s, stats.n_samples).view, dict(alone))
 
 
 def _explained_by_nothing(view: ViewPosterior, n_factors: int) -> ViewPosterior:
@@ -172,8 +172,8 @@ def _varies(square: Array, n: Array | float) -> BoolArray:
 
 
 def _ascend(
-    view: ViewPosterior, step: Callable[[ViewPosterior], Explained], n_samples: float
-) -> Explained:
+    view: ViewPosterior, step: Callable[[ViewPosterior], Regression], n_samples: float
+) -> Regression:
     """After as many steps as raise the bound."""
     last = -np.inf
     for _ in range(_ROUNDS):
@@ -184,29 +184,29 @@ def _ascend(
     return found
 
 
-def _converged(view: ViewPosterior, s: ViewStatistics, n_samples: float) -> Explained:
+def _converged(view: ViewPosterior, s: ViewStatistics, n_samples: float) -> Regression:
     """A view whose statistics are known, its factors at their optimum."""
 
-    def step(view: ViewPosterior) -> Explained:
+    def step(view: ViewPosterior) -> Regression:
         view = update_view(view, s)
-        return Explained(view, view_terms(view, s))
+        return Regression(view, view_terms(view, s))
 
     return _ascend(view, step, n_samples)
 
 
 def _refined(
     engine: Engine, name: str, view: ViewPosterior, Z: Latents, stats: Statistics
-) -> Explained:
+) -> Regression:
     """A view that is not Gaussian, its weights at their optimum."""
 
-    def step(view: ViewPosterior) -> Explained:
+    def step(view: ViewPosterior) -> Regression:
         nonlocal stats  # which depend on where the weights were last
         sums_at = partial(engine.surrogate_sums, name, Z=Z)
         weights = refine(view, centred(stats)[name], sums_at)
         stats = stats.with_sums(name, sums_at(weights))
         s = centred(stats)[name]
         view = update_view(replace(view, weights=weights), s)
-        return Explained(view, view_terms(view, s))
+        return Regression(view, view_terms(view, s))
 
     return _ascend(view, step, stats.n_samples)
 

@@ -280,7 +280,8 @@ def confusion(
     ----------
     predictions : DataFrame, or FactorModel
         From `kofa.cross_validate` or `kofa.compare` with ``return_predictions=True``; or the table
-        from `kofa.confusion_table`. Of a model, its predictions for `data`.
+        from `kofa.confusion_table`. Of a model, its predictions for `data`: samples that were not
+        in its fit, with the truth.
     view, column, model : names
         Needed where there are several.
     ax : Axes or None
