@@ -91,6 +91,12 @@ docs: $(VENV)/.docs
 docs-links: $(VENV)/.docs
 	$(SPHINX) -b linkcheck -D plot_gallery=0 docs build/linkcheck
 
+release-check: $(VENV)/.docs
+	$(BIN)/python tests/release.py
+	$(MAKE) lint test build
+	$(BIN)/python tests/wheel.py --every
+	$(MAKE) docs docs-links
+
 bench: $(VENV)/.ready
 	$(BIN)/python -m experiments bench
 

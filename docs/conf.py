@@ -38,7 +38,7 @@ extensions = [
 root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 # Sources of the galleries, whose pages are in generated/.
-exclude_patterns = ["tutorials", "gallery", "_ext", "_templates"]
+exclude_patterns = ["start/GALLERY_HEADER.rst", "tutorials", "gallery", "_ext", "_templates"]
 templates_path = ["_templates"]
 highlight_language = "text"  # formulas stand in indented blocks
 pygments_style = "default"
@@ -60,8 +60,8 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": ["tutorials", "gallery"],
-    "gallery_dirs": ["generated/tutorials", "generated/gallery"],
+    "examples_dirs": ["start", "tutorials", "gallery"],
+    "gallery_dirs": ["generated/start", "generated/tutorials", "generated/gallery"],
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"__init__\.py",
     "within_subsection_order": "FileNameSortKey",

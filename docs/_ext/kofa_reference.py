@@ -62,8 +62,10 @@ def _command(name: str, command: Any) -> str:
 
 
 def _usage(name: str, command: Any) -> str:
-    arguments = [p.metavar or p.name.upper() for p in command.params if _is_argument(p)]
-    return " ".join(["kofa", name, "[OPTIONS]", *arguments])
+    arguments = [p for p in command.params if _is_argument(p)]
+    words = [p.metavar or p.name.upper() for p in arguments]
+    shown = [w if p.required else f"[{w}]" for p, w in zip(arguments, words, strict=True)]
+    return " ".join(["kofa", name, "[OPTIONS]", *shown])
 
 
 def _is_argument(parameter: Any) -> bool:

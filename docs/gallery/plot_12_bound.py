@@ -2,8 +2,9 @@
 bound: has the fit converged?
 =============================
 
-The lower bound of the evidence never falls. A fit has converged where the curve is flat;
-`terms=True` shows which of its terms still change.
+The lower bound of the evidence grows with every iteration; only where factors are removed, or left
+out on trial, may it step down. A fit has converged where the curve is flat; `terms=True` shows
+which of its terms still change.
 
 See :func:`kofa.plot.bound` for all its parameters.
 """

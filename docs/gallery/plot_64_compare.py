@@ -13,7 +13,10 @@ from sklearn.datasets import load_diabetes
 import kofa
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
-views = {"blood": kofa.Real(), "progress": kofa.Real()}
-models = {n: kofa.FactorModel(views, outputs=["progress"], n_factors=n) for n in (1, 2, 4)}
-scores = kofa.compare(models, {"blood": X, "progress": y})
+models = {}
+for name in ("person", "blood", "both"):
+    views = {name: kofa.Real(), "progress": kofa.Real()}
+    models[name] = kofa.FactorModel(views, outputs=["progress"])
+data = {"person": X.iloc[:, :4], "blood": X.iloc[:, 4:], "both": X, "progress": y}
+scores = kofa.compare(models, data)
 kofa.plot.compare(scores, "r2")

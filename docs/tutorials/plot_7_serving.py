@@ -3,8 +3,8 @@ Saving, loading, serving
 ========================
 
 A fitted model is one file. It holds arrays and no code: loading a stranger's file runs nothing.
-What it predicts is the same to the last digit, on this machine next year, and for a sample alone as in a
-batch. So a service needs nothing but the file.
+What it predicts is the same to the last digit, next year too, and for a sample alone as in a batch.
+So a service needs nothing but the file.
 """
 
 import json

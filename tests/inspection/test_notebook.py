@@ -55,7 +55,7 @@ def test_a_fitted_model_shows_what_factors_explain(data):
     heads, x, y = shown(model).rows
     assert heads[:6] == ["view", "role", "kind", "kernel", "columns", "explained"]
     assert heads[6:] == model.factor_names_
-    assert x[:5] == ["x", "input", "real", "RBF", "5"]
+    assert x[:5] == ["x", "", "real", "RBF", "5"]
     assert y[:5] == ["y", "output", "real", "–", "1"]
     table = model.variance_explained()
     r2 = table[table.view == "y"].r2
@@ -67,7 +67,7 @@ def test_a_fitted_model_shows_what_factors_explain(data):
 def test_a_model_that_is_not_fitted_shows_what_is_declared():
     views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Count()}
     found = shown(kofa.FactorModel(views, outputs=["y"]))
-    assert found.rows[1][:2] == ["x", "input"]
+    assert found.rows[1][:2] == ["x", ""]
     assert found.rows[2] == ["y", "output", repr(kofa.Count())]
     assert shown(kofa.FactorModel()).rows == []
     assert "(not fitted)" in kofa.FactorModel()._repr_html_()

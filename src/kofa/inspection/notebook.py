@@ -45,7 +45,7 @@ def _not_fitted(parameters: Parameters) -> str:
 
 
 def _role(output: bool) -> str:
-    return "output" if output else "input"
+    return "output" if output else ""
 
 
 # ---------------------------------------------------------------- after a fit
