@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from kofa.cli import UsageError
 from kofa.cli.display import Screen
-from kofa.cli.options import ModelFile, Study, Views, option, path_given
+from kofa.cli.options import ModelFile, option, path_given
 
 _OUT = option("FILE", "The HTML file to write; required.", "--out", "-o", parser=path_given)
+_VIEW = option("NAME=FILE", "A table for a view; repeat for more.", "--view", "-v")
+_STUDY = option("STUDY", "Read the tables that this study.toml names.", parser=path_given)
 _DATA = option("STUDY", "The same as --study.", parser=path_given, hidden=True)
 _COVARIATES = option("FILE", "What else is known of the samples, one column each.",
                      parser=path_given)  # fmt: skip
 _SETS = option("GMT", "Feature sets, as those of MSigDB.", parser=path_given)
 _EVALUATION = option("FILE", "Scores that kofa evaluate wrote.", parser=path_given)
+_PREDICTIONS = option("FILE", "Predictions that it wrote too.", parser=path_given)
 _SHAPE = option("VIEW=ROWSxCOLUMNS", "A view whose columns are pixels, such as x=28x28; repeat.")
 _FORCE = typer.Option("--force", help="Replace a file that is there.")
 
@@ -25,16 +28,16 @@ def report(
     *,
     model: ModelFile,
     out: Annotated[Path | None, _OUT] = None,
-    view: Views = None,
-    study: Study = None,
+    view: Annotated[list[str] | None, _VIEW] = None,
+    study: Annotated[Path | None, _STUDY] = None,
     data: Annotated[Path | None, _DATA] = None,
     covariates: Annotated[Path | None, _COVARIATES] = None,
     sets: Annotated[Path | None, _SETS] = None,
     evaluation: Annotated[Path | None, _EVALUATION] = None,
+    predictions: Annotated[Path | None, _PREDICTIONS] = None,
     image_shape: Annotated[list[str] | None, _SHAPE] = None,
     title: Annotated[str | None, option("TEXT", "Heading of the page.")] = None,
     force: Annotated[bool, _FORCE] = False,
-    reading: dict[str, Any],
     screen: Screen,
 ) -> None:
     """Write what a model found as one HTML file, for people without Python.
@@ -51,5 +54,10 @@ def report(
 
     if out is None:
         raise UsageError("expected --out with the file to write", cure="add -o report.html")
-    asked = steps.Asked(view or [], study or data, covariates, sets, evaluation, image_shape or [])
-    screen.report(steps.report(model, out, asked, reading, title, force))
+    if predictions is not None and evaluation is None:
+        cure = "add --evaluation with the scores of the same folds"
+        raise UsageError("expected --evaluation with --predictions", cure=cure)
+    asked = steps.Asked(
+        view or [], study or data, covariates, sets, evaluation, predictions, image_shape or []
+    )
+    screen.report(steps.report(model, out, asked, title, force))

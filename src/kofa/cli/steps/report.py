@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,38 +31,31 @@ class Asked:
     covariates: Path | None
     sets: Path | None
     evaluation: Path | None
+    predictions: Path | None
     shapes: Sequence[str]
 
     @property
     def files(self) -> list[Path]:
         """Those of them that are files."""
-        named = (self.study, self.covariates, self.sets, self.evaluation)
+        named = (self.study, self.covariates, self.sets, self.evaluation, self.predictions)
         return [one for one in named if one is not None]
 
 
-def report(
-    path: Path,
-    out: Path,
-    asked: Asked,
-    reading: Mapping[str, Any],
-    title: str | None,
-    force: bool,
-) -> str:
+def report(path: Path, out: Path, asked: Asked, title: str | None, force: bool) -> str:
     """Write the report, and say so."""
     shapes = parse_shapes(asked.shapes)
     check_out(out, force)
     tables = None
     if asked.views or asked.study is not None:
-        tables = apply.opened(path, asked.views, asked.study, reading)
+        tables = apply.opened(path, asked.views, asked.study, {})
     check_not_read([out], [path, *asked.files, *(tables.files if tables else ())], "name")
     model = tables.model if tables else load(path)
     with tables.naming_files() if tables else nullcontext():
-        data = tables.read() if tables else None
         known = {
-            "data": data,
+            "data": tables.read() if tables else None,
             "covariates": asked.covariates and read_covariates(asked.covariates),
             "sets": asked.sets and read_gmt(asked.sets),
-            "evaluation": asked.evaluation,
+            "evaluation": (asked.evaluation, asked.predictions) if asked.evaluation else None,
             "image_shape": shapes or None,
         }
         text = report_page(model, title=title, about=about(path), **known)
