@@ -78,3 +78,14 @@ def drag(page: Any, path: Path) -> None:
 def drop(page: Any, corner: tuple[float, float]) -> None:
     page.mouse.move(*corner, steps=4)
     page.mouse.up()
+
+
+def main() -> int:
+    """Whether there is a browser, and how to get one."""
+    where = found()
+    print(where or f"error: {INSTALL}")
+    return 0 if where else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

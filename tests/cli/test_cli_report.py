@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+import kofa
 from commands import error, run
+from kofa.files import Reading, read_file
 
 pytestmark = pytest.mark.usefixtures("model")  # in the folder
 COMMAND = "report model.kofa -o report.html"
@@ -39,6 +41,21 @@ def test_covariates_sets_and_an_evaluation(folder):
     assert "<h1>My study</h1>" in text
     assert 'id="association"' in text
     assert "87 % of the labels are right" in text
+
+
+def test_predictions_of_the_same_folds(folder):
+    model = kofa.load(folder / "model.kofa")
+    files = {"rna": "rna.csv", "protein": "protein.csv", "stage": "clinical.csv"}
+    data = {name: read_file(file, Reading(values="labels")) for name, file in files.items()}
+    data["stage"] = data["stage"]["stage"]
+    scores, predictions = kofa.cross_validate(model, data, cv=2, return_predictions=True)
+    scores.to_csv(folder / "scores.csv", index=False)
+    predictions.to_csv(folder / "predictions.csv", index=False)
+    run(f"{COMMAND} --evaluation scores.csv --predictions predictions.csv")
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert 'data-panel="calibration"' in text
+    assert "in held-out samples" in text
+    assert "expected --evaluation" in error(f"{COMMAND} --force --predictions p.csv", 2).lower()
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(folder):

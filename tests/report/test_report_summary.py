@@ -88,6 +88,14 @@ def test_scores_are_said_with_the_samples_that_they_are_of():
     ]
 
 
+def test_what_would_be_right_without_the_model_is_said_where_it_is_known():
+    scores = {"accuracy": 0.9, "d2": 0.5}
+    said = summary.about_scores("stage", scores, "here", {"accuracy": 0.4, "d2": 0.0})
+    assert said[0].endswith(" here; 40 % would be right without the model.")
+    assert "without" not in summary.about_scores("stage", scores, "here")[0]
+    assert "without" not in summary.about_scores("age", {"r2": 0.5}, "here", {"r2": 0.0})[0]
+
+
 def test_a_prediction_that_is_worse_than_none_is_said_to_be():
     assert summary.about_scores("age", {"r2": -0.1}, "here") == [
         "age is not predicted better than by the mean here."

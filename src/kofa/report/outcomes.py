@@ -91,6 +91,13 @@ class Evaluation:
         rows = self._rows(output)
         return {} if rows is None else dict(zip(rows["score"], rows["pooled"], strict=True))
 
+    def without(self, output: str) -> dict[str, float]:
+        """The same scores of what one would say without the model, where they were evaluated."""
+        rows = self._rows(output)
+        if rows is None or "baseline" not in rows:
+            return {}
+        return dict(zip(rows["score"], rows["baseline"].astype(float), strict=True))
+
     def n(self, output: str) -> int:
         """How many values are behind these scores."""
         own = self.scores[(self.scores["view"] == output) & (self.scores["column"] == ALL)]
@@ -129,26 +136,32 @@ def _check_views(scores: Any, fitted: Fitted) -> None:
 
 
 def read_evaluation(evaluation: Any) -> tuple[Any, Any]:
-    """Scores as from `kofa.cross_validate`, and predictions or None; from a file or a table.
+    """Scores as from `kofa.cross_validate`, and predictions or None: tables, or their files.
 
     With predictions it is the pair that ``return_predictions=True`` gives.
     """
-    predictions = None
-    if isinstance(evaluation, tuple) and len(evaluation) == 2:
-        evaluation, predictions = evaluation
-        _check(predictions, PREDICTION_FIELDS, "evaluation")
-    if isinstance(evaluation, str | PathLike):
-        path = Path(evaluation)
-        scores = _of_file(path)
-        _check(scores, SCORE_FIELDS, path)
-    else:
-        scores = evaluation
-        _check(scores, SCORE_FIELDS, "evaluation")
+    pair = isinstance(evaluation, tuple) and len(evaluation) == 2
+    given, more = evaluation if pair else (evaluation, None)
+    scores = _read(given, SCORE_FIELDS)
     if "model" in scores and scores["model"].nunique() > 1:
         what = "expected the scores of one model but there are several"
         raise DataError(what, source="evaluation", cure="keep the rows of this model")
     # Folds are numbers or "all", which a file of text has as words.
-    return scores.assign(fold=[_fold(one) for one in scores["fold"]]), predictions
+    scores = scores.assign(fold=[_fold(one) for one in scores["fold"]])
+    return scores, None if more is None else _read(more, PREDICTION_FIELDS)
+
+
+def _read(given: Any, fields: Sequence[str]) -> Any:
+    """A table with these columns, or the file of one."""
+    named = isinstance(given, str | PathLike)
+    table = _of_file(Path(given)) if named else given
+    lacking = [field for field in fields if field not in getattr(table, "columns", ())]
+    if lacking:
+        what = (
+            f"expected a table as from kofa.cross_validate, but there is no column {lacking[0]!r}"
+        )
+        raise DataError(what, source=given if named else "evaluation", cure=_CURE)
+    return table
 
 
 def _fold(value: Any) -> Any:
@@ -164,7 +177,7 @@ def _of_file(path: Path) -> Any:
         if path.suffix.lower() in (".parquet", ".pq"):
             return pd.read_parquet(path)
         sep = "\t" if ".tsv" in path.suffixes else ","
-        return pd.read_csv(path, sep=sep, dtype={"fold": str, "view": str, "column": str})
+        return pd.read_csv(path, sep=sep, dtype=dict.fromkeys(_WORDS, str))
     except OSError as error:
         raise FileError(f"it cannot be read ({error.strerror or error})", path) from error
     except (ValueError, TypeError) as error:
@@ -172,6 +185,7 @@ def _of_file(path: Path) -> Any:
 
 
 _CURE = "pass what kofa evaluate -o wrote"
+_WORDS = ("fold", "view", "column", "sample")  # columns of names, whatever these look like
 
 
 def _records(found: Any) -> Any:
@@ -179,12 +193,3 @@ def _records(found: Any) -> Any:
     if isinstance(found, Mapping):
         return next((one for one in found.values() if isinstance(one, list)), [])
     return found
-
-
-def _check(table: Any, fields: Sequence[str], source: object) -> None:
-    lacking = [field for field in fields if field not in getattr(table, "columns", ())]
-    if lacking:
-        what = (
-            f"expected a table as from kofa.cross_validate, but there is no column {lacking[0]!r}"
-        )
-        raise DataError(what, source=source, cure=_CURE)

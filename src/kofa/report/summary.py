@@ -186,8 +186,13 @@ def about_sources(output: str, shares: Mapping[str, float]) -> list[str]:
     return [f"{output} is predicted from {parts}{rest}."]
 
 
-def about_scores(output: str, scores: Mapping[str, float], origin: str) -> list[str]:
-    """How well an output is predicted; `origin` says of which samples."""
+def about_scores(
+    output: str,
+    scores: Mapping[str, float],
+    origin: str,
+    without: Mapping[str, float] | None = None,
+) -> list[str]:
+    """How well an output is predicted, and `without` the model; `origin` says of which samples."""
     value = next(
         (scores[one] for one in ("r2", "d2") if np.isfinite(scores.get(one, np.nan))), None
     )
@@ -201,7 +206,9 @@ def about_scores(output: str, scores: Mapping[str, float], origin: str) -> list[
         for one, text in _SCORES.items()
         if np.isfinite(scores.get(one, np.nan)) and not (one == "d2" and "r2" in scores)
     ]
-    return [f"{output}: {joined(parts)} {origin}."]
+    less = (without or {}).get("accuracy", np.nan)
+    more = f"; {percent(less)} would be right without the model" if np.isfinite(less) else ""
+    return [f"{output}: {joined(parts)} {origin}{more}."]
 
 
 def about_evaluation(outputs: Sequence[str], held_out: bool) -> list[str]:

@@ -14,6 +14,7 @@ _DATA = option("STUDY", "The same as --study.", parser=path_given, hidden=True)
 _COVARIATES = option("FILE", "What else is known of the samples: FILE[:COLUMNS].")
 _SETS = option("FILE", "Feature sets: GMT, or set and feature.", parser=path_given)
 _EVALUATION = option("FILE", "Scores that kofa evaluate wrote.", parser=path_given)
+_PREDICTIONS = option("FILE", "Predictions that it wrote too.", parser=path_given)
 _SHAPE = option("VIEW=ROWSxCOLUMNS", "A view whose columns are pixels, such as x=28x28; repeat.")
 
 
@@ -25,6 +26,7 @@ def report(
     covariates: Annotated[str | None, _COVARIATES] = None,
     sets: Annotated[Path | None, _SETS] = None,
     evaluation: Annotated[Path | None, _EVALUATION] = None,
+    predictions: Annotated[Path | None, _PREDICTIONS] = None,
     image_shape: Annotated[Words, _SHAPE] = None,
     title: Annotated[str | None, option("TEXT", "Heading of the page.")] = None,
     force: Force = False,
@@ -45,6 +47,9 @@ def report(
 
     if out is None:
         raise UsageError("expected --out with the file to write", cure="add -o report.html")
+    if predictions is not None and evaluation is None:
+        cure = "add --evaluation with the scores of the same folds"
+        raise UsageError("expected --evaluation with --predictions", cure=cure)
     tables["study"] = tables["study"] or data
-    asked = steps.Asked(covariates, sets, evaluation, image_shape or [])
+    asked = steps.Asked(covariates, sets, evaluation, predictions, image_shape or [])
     screen.report(steps.report(model, out, asked, tables, title, force))

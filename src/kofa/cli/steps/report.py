@@ -11,7 +11,6 @@ from typing import Any
 from kofa.cli import UsageError
 from kofa.cli.plan import Source
 from kofa.cli.steps import apply
-from kofa.cli.steps.evaluate import read_evaluation
 from kofa.cli.steps.meaning import covariate_source, feature_sets
 from kofa.cli.steps.writing import check_not_read, until_written
 from kofa.errors import FileError
@@ -29,12 +28,13 @@ class Asked:
     covariates: str | None
     sets: Path | None
     evaluation: Path | None
+    predictions: Path | None
     shapes: Sequence[str]
 
     @property
     def files(self) -> list[Path]:
         """Those of them that are files."""
-        return [one for one in (self.sets, self.evaluation) if one is not None]
+        return [one for one in (self.sets, self.evaluation, self.predictions) if one is not None]
 
 
 def report(
@@ -58,7 +58,7 @@ def report(
             "data": data,
             "covariates": covariates and covariates.read(),
             "sets": asked.sets and feature_sets(asked.sets),
-            "evaluation": asked.evaluation and read_evaluation(asked.evaluation),
+            "evaluation": asked.evaluation and (asked.evaluation, asked.predictions),
             "image_shape": shapes or None,
         }
         text = report_page(given.model, title=title, about=about(path), **known)
