@@ -11,7 +11,15 @@ import numpy as np
 
 from kofa import tuning
 from kofa.kernels.diffusion import Diffusion
-from kofa.kernels.formulas import RBF, Kernel, Laplacian, Radial, Weighted
+from kofa.kernels.formulas import (
+    RBF,
+    Kernel,
+    Laplacian,
+    PackedGaps,
+    Radial,
+    Weighted,
+    gap_sums,
+)
 from kofa.linalg import Array, Groups, IntArray
 
 VARIES = 1e-12  # what a feature that is not constant spans at least
@@ -95,7 +103,7 @@ class Width(KernelTerm):
     def evaluate(self, theta: Array) -> tuple[Array, Pullback]:
         width = float(np.exp(theta[0]))
         K = self.kernel.profile(self.distance.copy(), width)
-        return K, lambda G: np.array([(G * self.kernel.slope(self.distance, width)).sum()])
+        return K, lambda G: np.array([np.vdot(G, self.kernel.slope(self.distance, width, K))])
 
     def learnt(self, theta: Array) -> Kernel:
         return replace(self.kernel, width=float(np.exp(theta[0])))
@@ -217,6 +225,12 @@ class LogRelevance(Relevance):
     apart, that prior does not hold the width.
     """
 
+    kernel: Laplacian
+
+    @cached_property
+    def gaps(self) -> PackedGaps | None:
+        return PackedGaps.of(self.X)
+
     @property
     def n_widths(self) -> int:
         return int(self.free_width)
@@ -237,12 +251,14 @@ class LogRelevance(Relevance):
         return weights
 
     def evaluate(self, theta: Array) -> tuple[Array, Pullback]:
-        weights = self.relevance(theta)
-        kernel = replace(self.kernel, relevance=tuple(weights.tolist()))
-        K = kernel(self.X, self.V)
+        weights, width = self.relevance(theta), self.kernel.width
+        assert not isinstance(width, str)
+        K = replace(self.kernel, relevance=tuple(weights.tolist()))(self.X, self.V)
 
         def pull(G: Array) -> Array:
-            gradient = weights * kernel.relevance_gradient(self.X, self.V, K, G)
+            H = G * K
+            sums = gap_sums(self.X, self.V, H) if self.gaps is None else self.gaps.sums(H)
+            gradient = weights * sums / -width
             by_group = self.groups.sum(gradient[self.varies])
             return np.append(np.full(self.n_widths, -by_group.sum()), by_group)
 
@@ -261,6 +277,7 @@ def _first(kernel: Kernel, X: Array, V: Array) -> KernelTerm:
         plain = replace(kernel, relevance=None)
         if learns_relevance(kernel) and not _by_root(kernel):
             free = _is_free(plain)
+            assert isinstance(plain, Laplacian)
             return LogRelevance(_at_median(plain, X) if free else plain, X, X, free)
         kernel = plain
     if isinstance(kernel, Radial) and kernel.learns_width:
