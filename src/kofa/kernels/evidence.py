@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from kofa import tuning
 from kofa.kernels.formulas import Kernel
@@ -109,6 +109,10 @@ class Objective:
         own, _, _ = self.split(theta)
         return [s.learnt(t) for s, t in zip(self.sources, own, strict=True)]
 
+    def some(self, rows: IntArray) -> Objective:
+        """The same θ on some of the rows, in ascending order."""
+        return Objective([source.some(rows) for source in self.sources], self.outputs.some(rows))
+
     def at_price(self, share: float) -> Objective:
         """The same with a share of what √λ costs."""
         return replace(self, sources=[source.at_price(share) for source in self.sources])
@@ -142,11 +146,25 @@ class Objective:
         best = min(tried, key=lambda theta: self.negative(theta)[0])
         return self.without_the_weakest(self.maximise(best, max_iter))
 
-    def maximise(self, theta: Array, max_iter: int) -> Array:
-        """L-BFGS from θ."""
+    def maximise(self, theta: Array, max_iter: int, gain: float = 0.0) -> Array:
+        """L-BFGS from θ, until some steps in a row gain less than so many nats."""
         options = {"maxiter": max_iter, "maxfun": 4 * max_iter}
+        costs: list[float] = []
+
+        def stand_still(intermediate_result: OptimizeResult) -> None:
+            costs.append(intermediate_result.fun)
+            before = costs[-1 - tuning.LEARNING_PATIENCE :][0]
+            if len(costs) > tuning.LEARNING_PATIENCE and before - costs[-1] < gain:
+                raise StopIteration
+
         found = minimize(
-            self.negative, theta, jac=True, method="L-BFGS-B", bounds=self.bounds, options=options
+            self.negative,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=self.bounds,
+            callback=stand_still,
+            options=options,
         )
         return np.asarray(found.x)
 

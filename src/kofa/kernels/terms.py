@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class KernelTerm:
     kernel: Kernel
     X: Array  # (n, D), scaled
     V: Array  # the same rows as the kernel wants them for its second argument
+
+    def some(self, rows: IntArray) -> Self:
+        """The same parameters on some of the rows."""
+        X = self.X[rows]
+        return replace(self, X=X, V=X if self.V is self.X else self.V[rows])
 
     @cached_property
     def typical(self) -> Array:
