@@ -81,7 +81,7 @@ def learn(
 
 def _most_likely(objective: Objective) -> Array:
     """θ from the best widths for each start of the weights, of which the better one goes on."""
-    few = _for_races(objective)
+    few = _on_some(objective, tuning.RACE_ROWS)
 
     def cost(theta: Array) -> float:
         return few.negative(theta)[0]
@@ -99,13 +99,12 @@ def _most_likely(objective: Objective) -> Array:
     return theta
 
 
-def _for_races(objective: Objective) -> Objective:
-    """The objective by which starts are compared: some of the rows are enough to tell."""
+def _on_some(objective: Objective, most: int) -> Objective:
+    """The objective on at most so many of its rows."""
     n = len(objective.outputs.Y)
-    if n <= tuning.RACE_ROWS:
+    if n <= most:
         return objective
-    some = np.random.default_rng(0).choice(n, tuning.RACE_ROWS, replace=False)
-    return objective.some(np.sort(some))
+    return objective.some(np.sort(np.random.default_rng(0).choice(n, most, replace=False)))
 
 
 def _has_relevance(objective: Objective) -> bool:

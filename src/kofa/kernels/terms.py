@@ -158,11 +158,15 @@ class Relevance(KernelTerm):
     kernel: Weighted  # without relevance
     free_width: bool  # it only sets the scale of λ, whose mean can then be one
     start: float = 1.0
+    open: IntArray | None = None  # the features that have a λ; None are those that vary
+
+    def some(self, rows: IntArray) -> Self:
+        return replace(super().some(rows), open=self.varies)
 
     @cached_property
     def varies(self) -> IntArray:
         """Which features are not constant."""
-        return np.flatnonzero(np.ptp(self.X, axis=0) > VARIES)
+        return np.flatnonzero(np.ptp(self.X, axis=0) > VARIES) if self.open is None else self.open
 
     @cached_property
     def groups(self) -> Groups:
