@@ -60,8 +60,11 @@ class Plan:
 
     @property
     def patience(self) -> int:
-        """Iterations in a row without a gain that end a run; of exact views nothing is awaited."""
-        return 1 if all(role.exact for role in self.roles.values()) else tuning.PATIENCE
+        """Iterations in a row without a gain that end a run.
+
+        None where all views are exact: their factors are those that a run starts from.
+        """
+        return 0 if all(role.exact for role in self.roles.values()) else tuning.PATIENCE
 
     def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
         """The bound, and its terms as users see them."""
