@@ -109,7 +109,7 @@ LEARNING_START_NOISE: Final = 0.3
 LEARNING_STEPS: Final = 40
 # Rows on which starts are compared. The best goes on with all rows, until so many steps together
 # gain less than so many nats.
-RACE_ROWS: Final = 200
+RACE_ROWS: Final = 300
 LEARNING_PATIENCE: Final = 4
 LEARNING_GAIN: Final = 0.1
 LOG_WIDTH_LIMITS: Final = (-5.0, 5.0)
