@@ -1,4 +1,4 @@
-"""What a fit with nothing set costs, in CPU time of a grid search of the usual tool on the same rows.
+"""What a fit with nothing set costs, in CPU time of a grid search of the usual tool on its rows.
 
 Kernel ridge regression is tuned over 6 values of gamma and 10 penalties, an SVM over 5 values of
 gamma and 5 costs, each by 5-fold cross-validation (`protocol.toml`). Both are run in one process.
