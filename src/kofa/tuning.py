@@ -107,6 +107,11 @@ MEDIAN_ROWS: Final = 1000
 START_WIDTHS: Final = (0.1, 0.3, 1.0, 3.0)
 LEARNING_START_NOISE: Final = 0.3
 LEARNING_STEPS: Final = 40
+# Rows on which starts are compared. The best goes on with all rows, until so many steps together
+# gain less than so many nats.
+RACE_ROWS: Final = 300
+LEARNING_PATIENCE: Final = 4
+LEARNING_GAIN: Final = 0.1
 LOG_WIDTH_LIMITS: Final = (-5.0, 5.0)
 # The variance that the kernels give the outputs, Σ_m v_m K_m at their median widths, is a priori
 # within this (in its logarithm) of one. The likelihood of smooth data rises for ever wider kernels

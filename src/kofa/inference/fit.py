@@ -64,9 +64,11 @@ def best_of(
         simple, of_all = ((found.state, inner.take(found.Z, seen)) for found in (best, other))
         if predicts_better(outer, simple, of_all, rng):
             best, plan = replace(other, converged=best.converged), whole
-    basis, most = predictive(best.state, roles, engine.likelihoods), settings.most_predictive
-    if most is not None and most < basis.n_predictive:
-        best = explained(plan, best, along=basis.first(most))
+    most = settings.most_predictive
+    if most is not None:
+        basis = predictive(best.state, roles, engine.likelihoods)
+        if most < basis.n_predictive:
+            best = explained(plan, best, along=basis.first(most))
     return best
 
 

@@ -85,7 +85,7 @@ def _recorded(
         history=(*now.history, iteration),
         watched=watched,
         quiet=quiet,
-        converged=quiet >= tuning.PATIENCE,
+        converged=quiet >= plan.patience,
         stopped=stopped,
         ended=False,
     )

@@ -83,6 +83,14 @@ class Plan:
         """Whether the factors follow all that varies in some view."""
         return any(role.exact for role in self.roles.values())
 
+    @property
+    def patience(self) -> int:
+        """Iterations in a row without a gain that end a run.
+
+        None where all views are exact: their factors are those that a run starts from.
+        """
+        return 0 if all(role.exact for role in self.roles.values()) else tuning.PATIENCE
+
     def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
         """The bound, and its terms as users see them."""
         return bound.total + sum(self.waiting.values()), bound.named | self.waiting
