@@ -11,6 +11,7 @@ from kofa.inference.engine import Engine
 from kofa.inference.loop import iterate, kept, run
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.start import prepare, start
+from kofa.linalg import IntArray
 
 
 def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journal) -> Run:
@@ -52,17 +53,30 @@ def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
     """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
     best, size = None, found.n_factors // 2
     while size:
-        fewer = kept(engine, found, np.arange(found.n_factors - size))
-        trial = _trial(engine, plan, Run(fewer.state, fewer.Z), found)
+        trial = _trial(engine, plan, found, np.arange(found.n_factors - size))
         if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
             break
         best, size = trial, size // 2
-    return best
+    return best or _without_another(engine, plan, found)
 
 
-def _trial(engine: Engine, plan: Plan, now: Run, found: Run) -> Run | None:
-    """Some iterations from another state, or None if its bound will hardly be higher."""
-    last = -np.inf
+def _without_another(engine: Engine, plan: Plan, found: Run) -> Run | None:
+    """The start of a run without one of the next weakest factors, if the bound is higher.
+
+    What is left has to take over from a factor, and from the weakest it may take it far longer.
+    """
+    factors = np.arange(found.n_factors)
+    for weak in factors[-1 - tuning.NEXT_WEAKEST : -1][::-1] if len(factors) > 1 else ():
+        trial = _trial(engine, plan, found, np.delete(factors, weak))
+        if trial is not None:
+            return trial
+    return None
+
+
+def _trial(engine: Engine, plan: Plan, found: Run, factors: IntArray) -> Run | None:
+    """Some iterations with these factors only, or None if the bound will hardly be higher."""
+    fewer, last = kept(engine, found, factors), -np.inf
+    now = Run(fewer.state, fewer.Z)
     for _ in range(tuning.TRIAL_ITERATIONS):
         now = iterate(engine, plan, now, _no_callback)
         gap = found.lower_bound - now.lower_bound
