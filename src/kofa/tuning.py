@@ -84,8 +84,9 @@ LOG_SHARPNESS_PRIOR: Final = 0.5
 # Nats by which held-out ones have to be better predicted by their rate alone, before the factors
 # are ignored (strong evidence in the words of Kass & Raftery 1995).
 STRONG_EVIDENCE: Final = 3.0
-# A count further away than so many standard deviations counts as that far for overdispersion.
-WILD_COUNT: Final = 4.0
+# A count further away than so many standard deviations counts as that far for overdispersion. (With
+# 4, intervals of counts that vary otherwise than softplus has it were too wide.)
+WILD_COUNT: Final = 2.0
 
 # ---------------------------------------------------------------- intervals
 
