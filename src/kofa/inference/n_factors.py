@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,27 +30,10 @@ def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Jo
     found = with_fewer(engine, coarse, found, notify, journal)
     if found.converged:
         found = _after(found, _run_on(engine, plan, found, notify, journal))
-    return with_fewer(engine, plan, found, notify, journal)
+    return with_fewer(engine, plan, found, notify, journal, (_without_weakest, _without_another))
 
 
-def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
-    """Leave out weak factors as long as the bound is higher without them.
-
-    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
-    fade, though the bound is better off without.
-    """
-    while found.converged:
-        trial = _fewer(engine, plan, found)
-        if trial is None:
-            break
-        for iteration in trial.history:
-            notify(replace(iteration, n_iter=len(found.history) + iteration.n_iter))
-        found = _after(_changed(found), trial)
-        found = _after(found, _run_on(engine, plan, found, notify, journal))
-    return found
-
-
-def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
+def _without_weakest(engine: Engine, plan: Plan, found: Run) -> Run | None:
     """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
     best, size = None, found.n_factors // 2
     while size:
@@ -57,7 +41,7 @@ def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
         if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
             break
         best, size = trial, size // 2
-    return best or _without_another(engine, plan, found)
+    return best
 
 
 def _without_another(engine: Engine, plan: Plan, found: Run) -> Run | None:
@@ -66,11 +50,36 @@ def _without_another(engine: Engine, plan: Plan, found: Run) -> Run | None:
     What is left has to take over from a factor, and from the weakest it may take it far longer.
     """
     factors = np.arange(found.n_factors)
-    for weak in factors[-1 - tuning.NEXT_WEAKEST : -1][::-1] if len(factors) > 1 else ():
+    for weak in factors[-1 - tuning.NEXT_WEAKEST : -1][::-1]:
         trial = _trial(engine, plan, found, np.delete(factors, weak))
         if trial is not None:
             return trial
     return None
+
+
+def with_fewer(
+    engine: Engine,
+    plan: Plan,
+    found: Run,
+    notify: Callback,
+    journal: Journal,
+    ways: Sequence[Callable[[Engine, Plan, Run], Run | None]] = (_without_weakest,),
+) -> Run:
+    """Leave out weak factors as long as the bound is higher without them, in one of some ways.
+
+    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
+    fade, though the bound is better off without.
+    """
+    while found.converged:
+        trials = (way(engine, plan, found) for way in ways)
+        trial = next((one for one in trials if one is not None), None)
+        if trial is None:
+            break
+        for iteration in trial.history:
+            notify(replace(iteration, n_iter=len(found.history) + iteration.n_iter))
+        found = _after(_changed(found), trial)
+        found = _after(found, _run_on(engine, plan, found, notify, journal))
+    return found
 
 
 def _trial(engine: Engine, plan: Plan, found: Run, factors: IntArray) -> Run | None:
