@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from kofa.inference.engine import Engine
 from kofa.inference.loop import iterate, kept, run
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.start import prepare, start
+from kofa.linalg import IntArray
 
 
 def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journal) -> Run:
@@ -28,17 +30,49 @@ def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Jo
     found = with_fewer(engine, coarse, found, notify, journal)
     if found.converged:
         found = _after(found, _run_on(engine, plan, found, notify, journal))
-    return with_fewer(engine, plan, found, notify, journal)
+    return with_fewer(engine, plan, found, notify, journal, (_without_weakest, _without_another))
 
 
-def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
-    """Leave out weak factors as long as the bound is higher without them.
+def _without_weakest(engine: Engine, plan: Plan, found: Run) -> Run | None:
+    """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
+    best, size = None, found.n_factors // 2
+    while size:
+        trial = _trial(engine, plan, found, np.arange(found.n_factors - size))
+        if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
+            break
+        best, size = trial, size // 2
+    return best
+
+
+def _without_another(engine: Engine, plan: Plan, found: Run) -> Run | None:
+    """The start of a run without one of the next weakest factors, if the bound is higher.
+
+    What is left has to take over from a factor, and from the weakest it may take it far longer.
+    """
+    factors = np.arange(found.n_factors)
+    for weak in factors[-1 - tuning.NEXT_WEAKEST : -1][::-1]:
+        trial = _trial(engine, plan, found, np.delete(factors, weak))
+        if trial is not None:
+            return trial
+    return None
+
+
+def with_fewer(
+    engine: Engine,
+    plan: Plan,
+    found: Run,
+    notify: Callback,
+    journal: Journal,
+    ways: Sequence[Callable[[Engine, Plan, Run], Run | None]] = (_without_weakest,),
+) -> Run:
+    """Leave out weak factors as long as the bound is higher without them, in one of some ways.
 
     Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
     fade, though the bound is better off without.
     """
     while found.converged:
-        trial = _fewer(engine, plan, found)
+        trials = (way(engine, plan, found) for way in ways)
+        trial = next((one for one in trials if one is not None), None)
         if trial is None:
             break
         for iteration in trial.history:
@@ -48,21 +82,10 @@ def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal
     return found
 
 
-def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
-    """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
-    best, size = None, found.n_factors // 2
-    while size:
-        fewer = kept(engine, found, np.arange(found.n_factors - size))
-        trial = _trial(engine, plan, Run(fewer.state, fewer.Z), found)
-        if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
-            break
-        best, size = trial, size // 2
-    return best
-
-
-def _trial(engine: Engine, plan: Plan, now: Run, found: Run) -> Run | None:
-    """Some iterations from another state, or None if its bound will hardly be higher."""
-    last = -np.inf
+def _trial(engine: Engine, plan: Plan, found: Run, factors: IntArray) -> Run | None:
+    """Some iterations with these factors only, or None if the bound will hardly be higher."""
+    fewer, last = kept(engine, found, factors), -np.inf
+    now = Run(fewer.state, fewer.Z)
     for _ in range(tuning.TRIAL_ITERATIONS):
         now = iterate(engine, plan, now, _no_callback)
         gap = found.lower_bound - now.lower_bound
