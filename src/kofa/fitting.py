@@ -13,8 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from kofa import omics, tuning
 from kofa.checks import flag
 from kofa.data.returning import labelled
+from kofa.data.stored import Encoded, Placed, Stored, by_blocks, n_measured
 from kofa.data.tables import Samples
 from kofa.engines.memory import InMemory
+from kofa.engines.streamed import Streamed, ViewRows
 from kofa.errors import DeclarationError, warn
 from kofa.inference.calibration import Calibration, calibrate
 from kofa.inference.explained import Explained
@@ -116,7 +118,7 @@ class Inferred:
     views: Mapping[str, FittedView]
     roles: Mapping[str, Role]
     settings: Settings
-    engine: InMemory
+    engine: InMemory | Streamed
     run: Run
 
     @property
@@ -134,11 +136,7 @@ def _infer(
     journal: Journal,
 ) -> Inferred:
     """Encode the samples that have a value, and find their factors."""
-    observed = {
-        name: view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
-        for name, view in views.items()
-    }
-    engine, treated = InMemory(Rows.stack(observed)), roles(fit_data, views)
+    engine, treated = _engine(fit_data, views, seen), roles(fit_data, views)
     settings = _settings(parameters, treated)
     with Progress(parameters.progress, settings.max_iter) as bar:
 
@@ -149,6 +147,25 @@ def _infer(
         n_init = int(parameters.n_init)
         run = best_of(engine, treated, settings, n_init, rng, notify, journal)
     return Inferred(views, treated, settings, engine, run)
+
+
+def _engine(
+    fit_data: FitData, views: Mapping[str, FittedView], seen: BoolArray
+) -> InMemory | Streamed:
+    """The samples that have a value, encoded at once or, where rows are stored, when visited."""
+    values = {name: fit_data.samples.spread(fit_data.tables[name]) for name in views}
+    if not any(isinstance(one, Stored) for one in values.values()):
+        return InMemory(
+            Rows.stack({name: view.observe(values[name][seen]) for name, view in views.items()})
+        )
+    rows, sources = np.flatnonzero(seen), {}
+    for name, view in views.items():
+        width = view.encoder.encode(values[name][:0]).shape[1]
+        encoded = Encoded(Placed(values[name], rows), view.encoder.encode, width)
+        holed = view.likelihood is not None and fit_data.has_holes(name)
+        own_seen = fit_data.seen(name)[rows]
+        sources[name] = ViewRows.of(encoded, view.likelihood, own_seen, holed)
+    return Streamed(sources)
 
 
 def _settings(parameters: Parameters, treated: Mapping[str, Role]) -> Settings:
@@ -275,7 +292,7 @@ def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:
         return None
     samples, names = fit_data.samples, fit_data.samples.names
     measured = {
-        fit_data.sources[name]: (~np.isnan(samples.spread(table))).sum(axis=1)
+        fit_data.sources[name]: by_blocks(n_measured, samples.spread(table))
         for name, table in fit_data.tables.items()
     }
     counts = np.column_stack(list(measured.values())).astype(float)

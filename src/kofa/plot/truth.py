@@ -28,7 +28,8 @@ def predicted(model: Any, data: Any, view: Any) -> Any:
     if name not in found.tables:
         raise DataError(f"data have no view {name!r} with the true values")
     samples = from_others(fitted, data, name).samples
-    truth = _truth(one, found.samples.spread(found.tables[name]))[_rows(found.samples, samples)]
+    given_values = np.asarray(found.samples.spread(found.tables[name]))
+    truth = _truth(one, given_values)[_rows(found.samples, samples)]
     held = _held_out(model, data, name, one, truth)
     names = sample_names(samples, np.arange(samples.n))
     return prediction_rows(0, name, _columns(one, truth.shape[1]), held, names)

@@ -1,0 +1,36 @@
+"""Arrays in files that nobody else sees, and that are gone with the array."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import numpy as np
+
+from kofa.errors import DataError
+from kofa.linalg import Array
+
+_SMALL = 2**20  # numbers that are not worth a file (8 MiB)
+
+
+def on_disk(shape: tuple[int, int]) -> Array:
+    """An array in a temporary file, or in memory where it is small."""
+    size = 8 * shape[0] * shape[1]
+    if size <= 8 * _SMALL:
+        return np.empty(shape)
+    with tempfile.TemporaryFile() as file:
+        _reserve(file.fileno(), size)
+        return np.memmap(file, dtype=np.float64, mode="r+", shape=shape)
+
+
+def _reserve(file: int, size: int) -> None:
+    """Take the space now: what does not fit later ends the process without a word."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file, 0, size)
+        else:
+            os.truncate(file, size)
+    except OSError as error:
+        what = f"there are no {size / 2**20:.0f} MiB for the factors of the samples in "
+        what += tempfile.gettempdir()
+        raise DataError(what, cure="name a folder with more space as TMPDIR") from error
