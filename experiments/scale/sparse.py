@@ -1,5 +1,6 @@
-"""Counts of single cells, sparse: `python -m experiments.scale.sparse [cells] [genes]`.
+"""Counts of single cells, sparse: `python -m experiments.scale.sparse [cells] [genes] [kind]`.
 
+They are taken as real numbers or, with the kind `count`, as counts, where a pass takes far longer.
 Peak memory of a fit of two views against that of the sparse data, in one line.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from experiments.costs.peak import peak
-from kofa import Count, FactorModel
+from kofa import Count, FactorModel, Real
 
 _ZEROS, _FACTORS, _AT_A_TIME = 0.95, 5, 250
 
@@ -22,7 +23,7 @@ def cells(n: int, n_genes: int, seed: int) -> csr_matrix:
     """Counts with 95 % zeros, of five factors, made without a dense matrix of all."""
     rng = np.random.default_rng(seed)
     W = 0.7 * rng.standard_normal((_FACTORS, n_genes))
-    bias = rng.normal(np.log(1.0 - _ZEROS), 1.0, n_genes) - 0.9
+    bias = rng.normal(np.log(1.0 - _ZEROS), 1.0, n_genes) - 1.45
     room = int(n * n_genes * 0.08)
     data, columns = np.empty(room, np.float32), np.empty(room, np.int32)
     ends = np.zeros(n + 1, np.int64)
@@ -45,19 +46,19 @@ def size(matrix: csr_matrix) -> int:
 
 def main() -> None:
     """Fit and print the line."""
-    n, n_genes = (int(given) for given in (*sys.argv[1:], "5000", "1000")[:2])
+    given, defaults = sys.argv[1:4], ["5000", "1000", "real"]
+    rows, genes, kind = given + defaults[len(given) :]
+    n, n_genes, view = int(rows), int(genes), Count() if kind == "count" else Real()
     imported = peak()
     data = {name: cells(n, n_genes, seed) for seed, name in enumerate(("rna", "atac"), 1)}
-    given = sum(map(size, data.values()))
+    held = sum(map(size, data.values()))
     zeros = 1.0 - sum(one.nnz for one in data.values()) / (2 * n * n_genes)
     before, start = peak(), process_time()
-    model = FactorModel(
-        {name: Count() for name in data}, n_factors=10, callback=lambda i: i.n_iter >= 5
-    )
+    model = FactorModel(dict.fromkeys(data, view), n_factors=10, callback=lambda i: i.n_iter >= 5)
     model.fit(data)
     print(
-        f"two views of {n} × {n_genes} counts, {zeros:.1%} zeros: peak memory of the process "
-        f"{peak() / given:.2f} times the {given / 2**20:.0f} MiB of the sparse data "
+        f"two {kind} views of {n} × {n_genes} counts, {zeros:.1%} zeros: peak memory of the "
+        f"process {peak() / held:.2f} times the {held / 2**20:.0f} MiB of the sparse data "
         f"({peak() / 2**20:.0f} MiB, {imported / 2**20:.0f} after imports, {before / 2**20:.0f} "
         f"with the data; dense they were {16 * n * n_genes / 2**20:.0f}); "
         f"{model.n_iter_} iterations, {process_time() - start:.0f} s of CPU"

@@ -77,10 +77,10 @@ def test_what_is_found_by_blocks_is_what_is_found_at_once(counts):
     np.testing.assert_allclose(a.most, b.most, rtol=1e-14)
 
 
-def test_small_tables_in_memory_become_arrays(counts):
+def test_small_tables_become_arrays(counts, monkeypatch):
     rows = SparseRows(sparse.csr_matrix(counts))
     assert isinstance(small_as_array(rows), np.ndarray)
-    rows.on_disk = True
+    monkeypatch.setattr(stored, "_AT_ONCE", 299)
     assert small_as_array(rows) is rows
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kofa.data.reading import check_given, check_observed, read_data
 from kofa.data.samples import align
-from kofa.data.stored import Placed, Stored, is_sparse
+from kofa.data.stored import Named, Placed, Stored, is_sparse
 from kofa.data.tables import Samples, Table
 from kofa.errors import DataError
 from kofa.kernels.declared import as_kernels
@@ -97,6 +97,8 @@ def take_rows(table: Any, rows: IntArray) -> Any:
         return table.iloc[rows]
     if is_sparse(table):
         return table.tocsr()[rows]
+    if isinstance(table, Named):
+        return table.take(rows)
     if isinstance(table, Stored):
         return Placed(table, rows)
     if isinstance(table, list | tuple):  # an array could turn labels into others

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import hint, listed, shown
-from kofa.data.stored import Named, SparseRows, Stored, is_sparse, small_as_array
+from kofa.data.stored import FileRows, Named, SparseRows, Stored, is_sparse, small_as_array
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.linalg import Array
@@ -25,7 +25,10 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
 
     With `labels` the single column may hold anything; its values become numbers of `classes`.
     """
-    if is_sparse(data) or isinstance(data, Named | Stored):
+    in_file = None if labels else FileRows.of_memmap(data)
+    if in_file is not None:
+        table, columns = _open_stored(name, in_file, labels)
+    elif is_sparse(data) or isinstance(data, Named | Stored):
         table, columns = _open_stored(name, data, labels)
     elif is_polars(data):
         table, columns = _open_polars(name, data, labels)
@@ -45,7 +48,8 @@ def _open_stored(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     """Rows that are kept as they are; labels are one column, read at once."""
     values, samples, columns = data, None, None
     if isinstance(data, Named):
-        values, samples, columns = data.values, data.samples, tuple(data.columns)
+        values, samples, columns = data.values, data.samples, data.columns
+        columns = None if columns is None else tuple(columns)
     if is_sparse(values):
         values = _numeric(name, values.reshape(-1, 1) if values.ndim == 1 else values)
     dtype = getattr(values, "dtype", np.dtype(float))

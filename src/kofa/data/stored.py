@@ -9,10 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Any
 
 import numpy as np
 
+from kofa.errors import FileError
 from kofa.linalg import Array, BoolArray, IntArray
 
 _AT_ONCE = 2**21  # numbers of a block of rows (16 MiB)
@@ -197,9 +199,8 @@ class SparseRows(Stored):
 
 
 def small_as_array(rows: Stored) -> Values:
-    """The rows, or an array where they are in memory and no more than a block."""
-    small = rows.shape[0] * rows.shape[1] <= _AT_ONCE
-    return np.asarray(rows) if small and not rows.on_disk else rows
+    """The rows, or an array where all are no more than a block."""
+    return np.asarray(rows) if rows.shape[0] * rows.shape[1] <= _AT_ONCE else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,5 +208,91 @@ class Named:
     """A sparse matrix, or stored rows, with names of samples and columns."""
 
     values: Any
-    samples: Any  # pandas Index
-    columns: Any  # pandas Index
+    samples: Any  # pandas Index, or None
+    columns: Any  # names, or None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape[0], self.values.shape[1]
+
+    def take(self, rows: IntArray) -> Named:
+        """Some of the rows."""
+        values = SparseRows(self.values) if is_sparse(self.values) else self.values
+        samples = None if self.samples is None else self.samples[rows]
+        return Named(Placed(values, rows), samples, self.columns)
+
+
+# ---------------------------------------------------------------- files
+
+
+@dataclass(frozen=True, eq=False)
+class FileRows(Stored):
+    """Numbers in a file, row after row, as numpy.memmap and .npy files have them."""
+
+    path: str
+    dtype: Any
+    n: tuple[int, int]
+    offset: int = 0  # bytes before the first
+    owner: Any = None  # who removes the file when nothing refers to it any more
+    on_disk = True
+
+    @classmethod
+    def of_memmap(cls, array: Any) -> FileRows | None:
+        """The rows of a numpy.memmap; None where it is only a part, or not as its file is."""
+        whole = isinstance(array, np.memmap) and isinstance(array.base, mmap)
+        if not (whole and array.filename and array.flags.c_contiguous and array.mode != "c"):
+            return None
+        if array.ndim not in (1, 2) or array.dtype.kind not in "fiub":
+            return None
+        shape = (len(array), 1 if array.ndim == 1 else array.shape[1])
+        return cls(str(array.filename), array.dtype, shape, int(array.offset))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n
+
+    def read(self, rows: slice | IntArray) -> Array:
+        n_columns = self.n[1]
+        try:
+            if not isinstance(rows, slice):
+                whole = np.memmap(self.path, self.dtype, "r", self.offset, self.n)
+                return np.array(whole[rows], dtype=np.float64)
+            # Read, not mapped: what was mapped would count as memory of this process.
+            size = (rows.stop - rows.start) * n_columns
+            begin = self.offset + rows.start * n_columns * self.dtype.itemsize
+            found = np.fromfile(self.path, self.dtype, size, offset=begin)
+        except (OSError, ValueError) as error:
+            raise self._shorter() from error
+        if found.size < size:
+            raise self._shorter()
+        return found.astype(np.float64, copy=False).reshape(-1, n_columns)
+
+    def _shorter(self) -> FileError:
+        what = f"expected {self.n[0]} rows of {self.n[1]} numbers, but they cannot be read any more"
+        return FileError(what, self.path, cure="leave the file as it is while it is used")
+
+
+@dataclass(frozen=True, eq=False)
+class Joined(Stored):
+    """The rows of several tables, one after the other."""
+
+    parts: tuple[Stored, ...]
+
+    @property
+    def on_disk(self) -> bool:  # type: ignore[override]
+        return any(part.on_disk for part in self.parts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(map(len, self.parts)), self.parts[0].shape[1]
+
+    def read(self, rows: slice | IntArray) -> Array:
+        index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        found = np.empty((len(index), self.shape[1]))
+        begin = 0
+        for part in self.parts:
+            mine = (index >= begin) & (index < begin + len(part))
+            if mine.any():
+                found[mine] = part[index[mine] - begin]
+            begin += len(part)
+        return found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import tempfile
+import weakref
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from kofa.errors import DataError
 from kofa.linalg import Array
 
 _SMALL = 2**20  # numbers that are not worth a file (8 MiB)
+_MAPPED: list[weakref.ref[mmap.mmap]] = []  # those in use
 
 
 def on_disk(shape: tuple[int, int]) -> Array:
@@ -20,7 +23,18 @@ def on_disk(shape: tuple[int, int]) -> Array:
         return np.empty(shape)
     with tempfile.TemporaryFile() as file:
         _reserve(file.fileno(), size)
-        return np.memmap(file, dtype=np.float64, mode="r+", shape=shape)
+        array = np.memmap(file, dtype=np.float64, mode="r+", shape=shape)
+    _MAPPED[:] = [one for one in _MAPPED if one() is not None]
+    _MAPPED.append(weakref.ref(array.base))  # type: ignore[arg-type]
+    return array
+
+
+def out_of_memory() -> None:
+    """Keep what was read or written of these arrays in their files only."""
+    for one in _MAPPED:
+        mapped = one()
+        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _reserve(file: int, size: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -18,7 +18,7 @@ from kofa.engines.directions import (
     n_above_noise,
     randomised_by_passes,
 )
-from kofa.engines.scratch import on_disk
+from kofa.engines.scratch import on_disk, out_of_memory
 from kofa.inference.held_out import STRATA
 from kofa.inference.observations import START_STEPS, Observations, Rows
 from kofa.inference.posterior import State
@@ -174,16 +174,32 @@ class Streamed(BlockEngine):
         names = list(self.views if views is None else views)
         for name in names if at_start else ():
             self._begin(name)  # before the pass that needs it
-        slices, n_threads = list(self._slices(n_factors)), n_blas_threads()
+        slices = list(self._slices(n_factors))
+        for where, found in zip(
+            slices, self._found(work, slices, by_row, names, at_start), strict=True
+        ):
+            yield where, found
+            if self.to_disk:
+                out_of_memory()
+
+    def _found(
+        self,
+        work: Work,
+        slices: Sequence[slice],
+        by_row: Sequence[Any],
+        names: Sequence[str],
+        at_start: bool,
+    ) -> Iterator[Any]:
+        """What a function says of each block."""
+        n_threads = n_blas_threads()
         read = partial(self._read, names=names, at_start=at_start)
         if n_threads == 1:  # one block is read while the one before is looked at
             for where, block in zip(slices, ahead(read, slices, 1), strict=True):
-                yield where, work(block, *(one[where] for one in by_row))
+                yield work(block, *(one[where] for one in by_row))
             return
         tasks = ((where, [one[where] for one in by_row]) for where in slices)
         with threads_for(0.0):
-            found = ahead(lambda task: work(read(task[0]), *task[1]), tasks, n_threads)
-            yield from zip(slices, found, strict=True)
+            yield from ahead(lambda task: work(read(task[0]), *task[1]), tasks, n_threads)
 
     def _latents(self, n_factors: int) -> Array:
         return self._room((self.n_samples, n_factors))

@@ -68,6 +68,14 @@ class FitData:
             views, sources, tables, samples, frozenset(n for n in views if sources[n] in named)
         )
 
+    def in_memory(self) -> FitData:
+        """The same with tables in files as arrays."""
+        tables = {
+            name: replace(table, values=table.dense) if is_on_disk(table.values) else table
+            for name, table in self.tables.items()
+        }
+        return replace(self, tables=tables)
+
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """The kernel of each kernelized view, as declared."""

@@ -21,6 +21,7 @@ def _number(text: str, metavar: str = "N", least: int = 1, panel: str = MODEL) -
 _TO = option("MODEL", "Where to write the model; required.", "--to", "-o", parser=path_given)
 _VIEW = "A view without a study, or another file for one of the study; repeat for more."
 _KERNEL = "rbf, linear, laplacian, polynomial, diffusion or bank."
+_ENGINE = "memory, or disk: little of the data is in memory at a time."
 _OUTPUT = "A view to be predicted from the others; repeat."
 _CHECKPOINT = option(
     "FILE",
@@ -46,6 +47,7 @@ def fit(
     max_iter: Annotated[int | None, _number("Most iterations of a start.")] = None,
     tol: Annotated[float | None, _number("Growth of the bound at which to stop.", "X", 0)] = None,
     seed: Annotated[int | None, _number("Seed of everything random.", least=0)] = None,
+    engine: Annotated[str | None, option("ENGINE", _ENGINE, rich_help_panel=LONG)] = None,
     checkpoint: Annotated[Path | None, _CHECKPOINT] = None,
     checkpoint_every: Annotated[
         float, _number("Seconds between writings.", "SECONDS", 0, LONG)
@@ -83,6 +85,7 @@ def fit(
         "max_iter": max_iter,
         "tol": tol,
         "random_state": seed,
+        "engine": engine,
         "outputs": output or None,
     }
     said = {key: value for key, value in options.items() if value is not None}
