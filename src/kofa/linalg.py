@@ -63,6 +63,11 @@ def _blas_pools() -> list[Any]:
     return [pool for pool in _thread_controller().lib_controllers if pool.user_api == "blas"]
 
 
+def n_blas_threads() -> int:
+    """How many threads a product of matrices would have now."""
+    return max((int(pool.num_threads) for pool in _blas_pools()), default=1)
+
+
 def _set_threads(pool: Any, n: int) -> None:
     pool.set_num_threads(n)
     # From threadpoolctl 3.8 on, only the thread that set a number may change it, until it lets go.

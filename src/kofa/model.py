@@ -79,6 +79,14 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         Seconds between two writings of it, at least.
     progress : bool
         Show a progress bar (needs the extra ``kofa[progress]``).
+    engine : {"auto", "memory", "disk"}
+        Where the rows are during a fit. "memory": tables in files are read, and what inference
+        sees of them is kept. "disk": all of it is computed anew, block by block, whenever a pass
+        visits the rows, and the factors of the samples are in a temporary file. "auto": "disk"
+        where a table is in a file, else "memory". Sparse tables are made dense block by block in
+        any case. The result is the same.
+    block_rows : "auto" or int
+        How many rows are visited at a time.
 
     Attributes
     ----------
@@ -143,6 +151,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
         progress: bool = False,
+        engine: str = "auto",
+        block_rows: Any = "auto",
     ) -> None:
         self.views = views
         self.n_factors = n_factors
@@ -155,6 +165,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.progress = progress
+        self.engine = engine
+        self.block_rows = block_rows
 
     # ------------------------------------------------------------ fit
 

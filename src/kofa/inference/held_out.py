@@ -17,7 +17,7 @@ from kofa.inference.statistics import ViewSums, centred, statistics
 from kofa.inference.surrogate import refine
 from kofa.linalg import Array, BoolArray, IntArray
 
-_STRATA = 8  # columns by whose values these are drawn
+STRATA = 8  # columns by whose values these are drawn
 _STEP = 1e-4  # of a difference quotient
 
 
@@ -79,7 +79,7 @@ def sample_rows(data: Observations, qualify: BoolArray, rng: np.random.Generator
     if data.targets is None or data.likelihood is None:
         return np.sort(rows[: tuning.HELD_OUT_ROWS])
     targets = data.targets[rows]
-    alike = [np.argmax(targets, axis=1)] if data.likelihood.competing else targets.T[:_STRATA]
+    alike = [np.argmax(targets, axis=1)] if data.likelihood.competing else targets.T[:STRATA]
     rows = rows[np.lexsort(alike)]
     # Evenly spaced among rows in the order of their values
     step = len(rows) / tuning.HELD_OUT_ROWS

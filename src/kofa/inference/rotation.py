@@ -53,6 +53,8 @@ def objective(R: Array, S: Array, n_samples: float, terms: Sequence[Term]) -> tu
     for t in terms:
         VQV = V.T @ t.Q @ V
         rate = t.rate + 0.5 * np.diagonal(VQV)
+        if not (rate > 0).all():  # rounded
+            return -np.inf, np.zeros_like(R)
         value -= t.shape * float(np.log(rate).sum())
         # d[VᵀQV]_kk = −2 (VᵀQV dR V)_kk
         gradient += (VQV * (t.shape / rate)) @ V.T
@@ -63,6 +65,9 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
     """Maximise `objective` from the identity by L-BFGS; the identity if nothing is better."""
     k = len(S)
     identity = np.eye(k)
+    # The last digits of sums depend on how rows are divided into blocks, and along flat directions
+    # many digits of the optimum on these.
+    S, terms = _rounded(S), [replace(t, Q=_rounded(t.Q)) for t in terms]
     h = np.sqrt(_hessian_diagonal(S, n_samples, terms))
 
     def negative(p: Array) -> tuple[float, Array]:
@@ -75,6 +80,10 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
         found = minimize(negative, begin, jac=True, method="L-BFGS-B", options=options)
     better = np.isfinite(found.fun) and found.fun < negative(begin)[0]
     return found.x.reshape(k, k) / h if better else identity
+
+
+def _rounded(matrix: Array) -> Array:
+    return matrix.astype(np.float32).astype(np.float64)
 
 
 def _hessian_diagonal(S: Array, n_samples: float, terms: Sequence[Term]) -> Array:

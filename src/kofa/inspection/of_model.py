@@ -57,7 +57,7 @@ def _projected(fitted: Fitted, found: Prediction) -> Any:
 def factors(fitted: Fitted, data: Any = None) -> Any:
     """The same as a DataFrame."""
     table, pd = factor_table(fitted, data), import_pandas()
-    return pd.DataFrame(table.values.copy(), index=table.samples, columns=list(table.columns or ()))
+    return pd.DataFrame(table.dense.copy(), index=table.samples, columns=list(table.columns or ()))
 
 
 # ---------------------------------------------------------------- weights

@@ -269,7 +269,7 @@ def similarities(model: Any, data: Any, view: Any) -> tuple[Array, Array]:
     found = given(fitted, data)
     if view not in found.tables:
         raise DataError(f"data have no view {view!r}")
-    values = found.samples.spread(found.tables[view])
+    values = np.asarray(found.samples.spread(found.tables[view]))
     seen = ~np.isnan(values).all(axis=1)
     similarity = np.full((len(values), len(one.encoder.V)), np.nan)
     similarity[seen] = one.encoder.scale * one.encoder.encode(values[seen])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import hint, is_whole
+from kofa.data.stored import by_blocks, n_measured
 from kofa.errors import DataError, DeclarationError
 from kofa.inspection.of_model import data_overview as fit_overview
 from kofa.inspection.overview import Overview
@@ -96,7 +97,7 @@ def _overview(fitted: Fitted, shown: Shown | None) -> Overview | None:
     applied = shown.applied
     names = {view.source: name for name, view in fitted.views.items() if name in applied.tables}
     counts = {
-        source: (~np.isnan(applied.samples.spread(applied.tables[name]))).sum(axis=1)
+        source: by_blocks(n_measured, applied.samples.spread(applied.tables[name]))
         for source, name in names.items()
     }
     widths = {source: fitted.views[name].n_inputs for source, name in names.items()}
@@ -216,7 +217,7 @@ def _advice(
         active = {
             name: z
             for name, z, views in zip(
-                fitted.factor_names, found.shown.factors.values.T, links, strict=True
+                fitted.factor_names, np.asarray(found.shown.factors.values).T, links, strict=True
             )
             if views
         }

@@ -60,7 +60,7 @@ def shown_samples(fitted: Fitted, data: Any) -> Shown | None:
     """The samples of data, or those of the fit if the model keeps them."""
     if data is not None:
         factors = factor_table(fitted, data)
-        return Shown(factors, _are_of_fit(fitted, factors.values), given(fitted, data))
+        return Shown(factors, _are_of_fit(fitted, np.asarray(factors.values)), given(fitted, data))
     return None if fitted.samples is None else Shown(factor_table(fitted), True)
 
 
@@ -86,7 +86,7 @@ def colours(
             yield "predictions", one
     if shown.applied is not None:
         for name, view in _one_of_each(fitted, shown.applied).items():
-            values = shown.applied.samples.spread(shown.applied.tables[name])
+            values = np.asarray(shown.applied.samples.spread(shown.applied.tables[name]))
             yield from ((view.source, one) for one in _columns(fitted, name, view, values))
 
 

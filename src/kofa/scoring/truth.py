@@ -62,7 +62,8 @@ def compared(model: Any, data: Any, view: Any) -> Compared:
     if name not in found.tables:
         raise DataError(f"data have no view {name!r} with the true values")
     samples = from_others(fitted, data, name).samples
-    truth = _truth(one, found.samples.spread(found.tables[name]))[_rows(found.samples, samples)]
+    values = np.asarray(found.samples.spread(found.tables[name]))
+    truth = _truth(one, values)[_rows(found.samples, samples)]
     held = _held_out(model, data, name, one, truth)
     names = sample_names(samples, np.arange(samples.n))
     return Compared(name, _columns(one, truth.shape[1]), names, held)

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from kofa.data.stored import Stored, blocks
 from kofa.errors import FileError, warn
 from kofa.inference.run import Iteration, Journal, Run
 from kofa.preparation.fit_data import FitData
@@ -246,6 +247,9 @@ def _add(digest: Any, thing: Any) -> None:
     if isinstance(thing, np.ndarray) and thing.dtype != object:
         digest.update(f"{thing.dtype.str}{thing.shape}".encode())
         digest.update(np.ascontiguousarray(thing).data)
+    elif isinstance(thing, Stored):
+        for block in blocks(thing):
+            digest.update(block.data)
     elif is_dataclass(thing) and not isinstance(thing, type):
         held = {field.name: getattr(thing, field.name) for field in fields(thing)}
         # Views had more options once: with these a fit that has begun before can still go on.
