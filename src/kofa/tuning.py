@@ -22,6 +22,12 @@ CURVATURE_RATIO_TOL: Final = 0.02
 LEAST_CURVATURE_RATIO: Final = 0.01
 # The next rotation comes after so many times as many iterations: 3, 4, 6, 8, …
 ROTATION_PACE: Final = 1.3
+# Where a run goes on from an earlier one, which has rotated often, the first comes then.
+LATER_ROTATION: Final = 20.0
+# The last iterations, from which the next is foreseen (15 save a tenth more iterations on `cll`, 5
+# cost as much; each has to be remembered), and how many times as far a step may go that grows.
+ACCELERATION_STEPS: Final = 8
+LONGEST_LEAP: Final = 10.0
 
 # ---------------------------------------------------------------- priors and the start
 
@@ -53,8 +59,10 @@ MOST_KERNEL_FACTORS: Final = 300
 PRUNING_MARGIN: Final = 0.9
 # Iterations after which the bound has to be higher with fewer factors, or they stay.
 TRIAL_ITERATIONS: Final = 12
-# Weak factors are left out first at so many times the tolerance, since to wait for each digit of
-# theirs takes most of the iterations (`cll`: 728 without, 469 with it).
+# Weak factors are left out first at so many times the tolerance, where one iteration gains less,
+# since to wait for each digit of theirs takes most of the iterations. (At 3,000 times factors of
+# `cll` are lost: 28 in place of 33, and the bound is 115 lower.)
+EARLY_TOL: Final = 1000.0
 COARSE_TOL: Final = 10.0
 
 # ---------------------------------------------------------------- outputs and missing views

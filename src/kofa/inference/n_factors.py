@@ -21,43 +21,57 @@ def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Jo
     """
     if plan.exact:
         return run(engine, plan, begin, notify, journal)
-    coarse = replace(
-        plan, settings=replace(plan.settings, tol=tuning.COARSE_TOL * plan.settings.tol)
-    )
-    found = run(engine, coarse, begin, notify, journal)
-    found = with_fewer(engine, coarse, found, notify, journal)
-    if found.converged:
-        found = _after(found, _run_on(engine, plan, found, notify, journal))
-    return with_fewer(engine, plan, found, notify, journal)
-
-
-def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
-    """Leave out weak factors as long as the bound is higher without them.
-
-    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
-    fade, though the bound is better off without.
-    """
-    while found.converged:
-        trial = _fewer(engine, plan, found)
-        if trial is None:
-            break
-        for iteration in trial.history:
-            notify(replace(iteration, n_iter=len(found.history) + iteration.n_iter))
-        found = _after(_changed(found), trial)
-        found = _after(found, _run_on(engine, plan, found, notify, journal))
+    found, least = run(engine, _stage(plan, tuning.EARLY_TOL), begin, notify, journal), 0
+    found, _ = with_fewer(engine, _stage(plan, tuning.EARLY_TOL), found, notify, journal)
+    for stage in (_stage(plan, tuning.COARSE_TOL), plan):
+        if found.converged and not found.stopped:
+            found = _after(found, _run_on(engine, stage, found, notify, journal))
+        # What was too few where the bound was nearly still is so at the end; the weakest is asked.
+        least = min(least, found.n_factors - 2)
+        found, least = with_fewer(engine, stage, found, notify, journal, least)
     return found
 
 
-def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
+def _stage(plan: Plan, times: float) -> Plan:
+    """Until one iteration gains less than so many times the tolerance."""
+    tol = times * plan.settings.tol
+    return replace(plan, settings=replace(plan.settings, tol=tol, patience=1))
+
+
+def with_fewer(
+    engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal, least: int = 0
+) -> tuple[Run, int]:
+    """Leave out weak factors as long as the bound is higher without them.
+
+    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
+    fade, though the bound is better off without. More than `least` are left; also returned is the
+    largest number that was too small.
+    """
+    while found.converged and not found.stopped:
+        trial, least = _fewer(engine, plan, found, least)
+        if trial is None:
+            break
+        before = len(found.history)
+        told = [notify(replace(i, n_iter=before + i.n_iter)) for i in trial.history]
+        found = replace(_after(_changed(found), trial), stopped=any(told))
+        if not found.stopped:
+            found = _after(found, _run_on(engine, plan, found, notify, journal))
+    return found, least
+
+
+def _fewer(engine: Engine, plan: Plan, found: Run, least: int) -> tuple[Run | None, int]:
     """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
     best, size = None, found.n_factors // 2
     while size:
-        fewer = kept(engine, found, np.arange(found.n_factors - size))
+        number, size = found.n_factors - size, size // 2
+        if number <= least:
+            continue
+        fewer = kept(engine, found, np.arange(number))
         trial = _trial(engine, plan, Run(fewer.state, fewer.Z), found)
         if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
             break
-        best, size = trial, size // 2
-    return best
+        best, least = trial, number if trial is None else least
+    return best, least
 
 
 def _trial(engine: Engine, plan: Plan, now: Run, found: Run) -> Run | None:
@@ -80,7 +94,14 @@ def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: J
         return notify(replace(iteration, n_iter=before + iteration.n_iter))
 
     left = replace(plan.settings, max_iter=max(1, plan.settings.max_iter - before))
-    return run(engine, replace(plan, settings=left), Run(found.state, found.Z), tell, journal)
+    begin = Run(
+        found.state,
+        found.Z,
+        turn=tuning.LATER_ROTATION,
+        trail=found.trail,
+        floor=found.floor,
+    )
+    return run(engine, replace(plan, settings=left), begin, tell, journal)
 
 
 def _changed(found: Run) -> Run:
