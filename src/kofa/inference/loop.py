@@ -33,7 +33,8 @@ def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journ
         while not now.finished(settings):
             now = iterate(engine, plan, now, notify)
             journal.reached(now)
-        now = replace(kept(engine, now, by_strength(now.state)), ended=True)
+        ordered = kept(engine, now, by_strength(now.state))
+        now = replace(ordered, floor=now.floor, ended=True)
         journal.ended(now)
     # The journal does not know of this sweep: a run that is given more iterations goes on from
     # before it.
