@@ -71,9 +71,11 @@ COARSE_TOL: Final = 10.0
 MOST_DIRECTIONS: Final = 300
 EXACT_SWEEPS: Final = 25
 # The factors from which a view is read out where their number is free, also with more patterns of
-# holes than this, each of which costs an inverse; and the sweeps that find them.
+# holes in rows than this, and with more of these in columns, each of which costs an inverse; and the
+# sweeps that find them.
 MOST_READ_OUT: Final = 100
 MANY_PATTERNS: Final = 100
+MOST_WITH_HOLES: Final = 50
 READ_OUT_SWEEPS: Final = 5
 # Up to so many samples, in which each may have a direction of its own, all directions of the other
 # views are tried as well, with noise and without. (With 1,000 samples that cost half of a fit and
