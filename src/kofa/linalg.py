@@ -110,7 +110,7 @@ def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:
     """
     root = 1.0 / np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
     both = root[..., :, None] * root[..., None, :]
-    factor = np.linalg.cholesky(both * matrices)
+    factor = np.asarray(np.linalg.cholesky(both * matrices), dtype=float)
     logdet = 2.0 * (np.log(np.diagonal(factor, axis1=-2, axis2=-1)) - np.log(root)).sum(-1)
     half = triangular_inverse(factor) * root[..., None, :]
     return half.swapaxes(-1, -2) @ half, logdet

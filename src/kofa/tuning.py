@@ -71,8 +71,8 @@ COARSE_TOL: Final = 10.0
 MOST_DIRECTIONS: Final = 300
 EXACT_SWEEPS: Final = 25
 # The factors from which a view is read out where their number is free, also with more patterns of
-# holes in rows than this, and with more of these in columns, each of which costs an inverse; and the
-# sweeps that find them.
+# holes in rows than this; where columns have more, each of which costs an inverse; and the sweeps
+# that find them.
 MOST_READ_OUT: Final = 100
 MANY_PATTERNS: Final = 100
 MOST_WITH_HOLES: Final = 50

@@ -43,8 +43,8 @@ class Spectrum:
         for some in np.array_split(np.arange(len(S)), 1 + S.size // _AT_ONCE):
             precision = tau[some, None, None] * S[some]
             precision[:, k, k] += gamma[some, None] * alpha
-            half = triangular_inverse(np.linalg.cholesky(precision))
-            basis[some] = half.swapaxes(-1, -2)
+            factor = np.asarray(np.linalg.cholesky(precision), dtype=float)
+            basis[some] = triangular_inverse(factor).swapaxes(-1, -2)
         return cls(basis, np.ones((len(gamma), len(alpha))), columns)
 
     def solve(self, r: Array) -> Array:
