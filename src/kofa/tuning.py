@@ -22,6 +22,12 @@ CURVATURE_RATIO_TOL: Final = 0.02
 LEAST_CURVATURE_RATIO: Final = 0.01
 # The next rotation comes after so many times as many iterations: 3, 4, 6, 8, …
 ROTATION_PACE: Final = 1.3
+# Where a run goes on from an earlier one, which has rotated often, the first comes then.
+LATER_ROTATION: Final = 20.0
+# The last iterations, from which the next is foreseen (15 save a tenth more iterations on `cll`, 5
+# cost as much; each has to be remembered), and how many times as far a step may go that grows.
+ACCELERATION_STEPS: Final = 8
+LONGEST_LEAP: Final = 10.0
 
 # ---------------------------------------------------------------- priors and the start
 
@@ -56,8 +62,10 @@ TRIAL_ITERATIONS: Final = 12
 # Where they do, so many of the next weakest are left out one by one on trial (breast cancer: 15
 # factors have a bound .2 % higher than 16, and without the weakest it takes 85 iterations to see).
 NEXT_WEAKEST: Final = 3
-# Weak factors are left out first at so many times the tolerance, since to wait for each digit of
-# theirs takes most of the iterations (`cll`: 728 without, 469 with it).
+# Weak factors are left out first at so many times the tolerance, where one iteration gains less,
+# since to wait for each digit of theirs takes most of the iterations. (At 3,000 times factors of
+# `cll` are lost: 28 in place of 33, and the bound is 115 lower.)
+EARLY_TOL: Final = 1000.0
 COARSE_TOL: Final = 10.0
 
 # ---------------------------------------------------------------- outputs and missing views
@@ -66,9 +74,11 @@ COARSE_TOL: Final = 10.0
 MOST_DIRECTIONS: Final = 300
 EXACT_SWEEPS: Final = 25
 # The factors from which a view is read out where their number is free, also with more patterns of
-# holes than this, each of which costs an inverse; and the sweeps that find them.
+# holes in rows than this; where columns have more, each of which costs an inverse; and the sweeps
+# that find them.
 MOST_READ_OUT: Final = 100
 MANY_PATTERNS: Final = 100
+MOST_WITH_HOLES: Final = 50
 READ_OUT_SWEEPS: Final = 5
 # Up to so many samples, in which each may have a direction of its own, all directions of the other
 # views are tried as well, with noise and without. (With 1,000 samples that cost half of a fit and

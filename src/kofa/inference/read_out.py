@@ -48,16 +48,23 @@ def read_out(
         return explain(inner, outer, {**treated, **target}, state, seen, alone, rng)[:2]
 
     lacking = bool((seen & ~engine.observed([name])).any())
-    own = tuning.MOST_READ_OUT if settings.free else settings.n_factors
+    most = _most_factors(found)
+    own = most if settings.free else settings.n_factors
     best = explained(treated, lacking, own)
     whole = all_directions(Plan(treated, settings), inner)
     more: list[Mapping[str, Role]] = [] if settings.free else [treated]
     more += [] if whole is None else [whole.roles]
     for others_treated in more if engine.n_samples <= tuning.FEW_SAMPLES else []:
-        other = explained(others_treated, True, tuning.MOST_READ_OUT)
+        other = explained(others_treated, True, most)
         simple, of_all = ((state, inner.take(Z, seen)) for state, Z in (best, other))
         best = other if predicts_better(outer, simple, of_all, rng) else best
     return best[0]
+
+
+def _most_factors(found: State) -> int:
+    """Fewer where most columns have holes of their own, each of which costs an inverse."""
+    n_groups = sum(view.weights.columns.size for view in found.values())
+    return tuning.MOST_READ_OUT if n_groups <= tuning.MANY_PATTERNS else tuning.MOST_WITH_HOLES
 
 
 def _of_few_sweeps(
