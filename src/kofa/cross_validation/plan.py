@@ -146,7 +146,7 @@ def _labels(given: ViewsData, outputs: Sequence[str]) -> Any:
         return None
     if not given.views[view].likelihood.has("probability"):
         return None
-    return np.nan_to_num(given.samples.spread(table)[:, 0], nan=-1.0).astype(np.intp)
+    return np.nan_to_num(np.asarray(given.samples.spread(table))[:, 0], nan=-1.0).astype(np.intp)
 
 
 def _warn_of_unseen_classes(

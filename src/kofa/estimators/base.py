@@ -11,9 +11,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kofa.checks import with_hints
+from kofa.data.stored import is_sparse
 from kofa.data.tables import column_label
 from kofa.errors import DataError, warn
-from kofa.estimators.tables import TARGET, by_view, declared_columns, named, unmasked, words_named
+from kofa.estimators.tables import (
+    TARGET,
+    by_view,
+    declared_columns,
+    empty_columns,
+    named,
+    unmasked,
+    words_named,
+)
 from kofa.inference.run import Iteration
 from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, IntArray
@@ -55,6 +64,7 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_pairwise
         return tags
 
@@ -67,12 +77,50 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------ factors
 
     def transform(self, X: Any) -> Array:
-        """The factors of the rows of X, (n, K): posterior means given X alone."""
+        """The factors of rows.
+
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+
+        Returns
+        -------
+        array or DataFrame (n, K)
+            Posterior means given X alone; a DataFrame after ``set_output(transform="pandas")``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorAnalysis
+        >>> X = np.random.default_rng(0).normal(size=(30, 1)) * [1.0, 2.0, 3.0]
+        >>> KernelFactorAnalysis("linear").fit(X).transform(X[:5]).shape
+        (5, 1)
+        """
         given = self._given(X)
         return np.asarray(self.model_.transform(given))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the columns of `transform`: factor1, factor2, …"""
+        """The names of the columns of `transform`: factor1, factor2, …
+
+        Parameters
+        ----------
+        input_features : array or None
+            Not used: factors are named the same whatever the columns of X are called.
+
+        Returns
+        -------
+        array of str (K,)
+            The names.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorAnalysis
+        >>> X = np.random.default_rng(0).normal(size=(30, 1)) * [1.0, 2.0, 3.0]
+        >>> KernelFactorAnalysis("linear").fit(X).get_feature_names_out()
+        array(['factor1'], dtype=object)
+        """
         check_is_fitted(self, "model_")
         super().get_feature_names_out(input_features)  # checks the names that it is given
         return np.array(self.model_.factor_names_, dtype=object)
@@ -83,7 +131,7 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------ fit
 
-    def _fit(self, X: Array, y: Any = None, kind: View | None = None) -> Self:
+    def _fit(self, X: Any, y: Any = None, kind: View | None = None) -> Self:
         """Fit the model to the views in X and, where there is one, to a target of some kind."""
         declared = declared_columns(self.columns, X.shape[1], self._feature_names)
         options = {
@@ -119,12 +167,12 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             callback=self.callback,
         )
 
-    def _without_empty(self, X: Array, columns: Mapping[str, IntArray]) -> dict[str, IntArray]:
+    def _without_empty(self, X: Any, columns: Mapping[str, IntArray]) -> dict[str, IntArray]:
         """The columns that have a value, and the views that have such columns.
 
         A column may well be empty in one fold of a cross-validation, so this is no error.
         """
-        empty = np.asarray(np.isnan(X).all(axis=0))
+        empty = empty_columns(X)
         used = np.unique(np.concatenate(list(columns.values())))
         if empty[used].all():
             what = "expected at least one value in X but all are missing"
@@ -142,27 +190,32 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _feature_names(self) -> list[str] | None:
         return list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
 
-    def _read(self, X: Any, in_fit: bool = False) -> Array:
-        """X as floats, NaN where missing; fit remembers its columns, and others are compared."""
+    def _read(self, X: Any, in_fit: bool = False) -> Any:
+        """X as floats, NaN where missing; sparse as it came.
+
+        Fit remembers its columns, with which those of others are compared.
+        """
         with words_named(X):
-            return np.asarray(
-                validate_data(
-                    self,
-                    unmasked(X),
-                    reset=in_fit,
-                    dtype=np.float64,
-                    ensure_all_finite="allow-nan",
-                    ensure_min_samples=2 if in_fit else 1,
-                )
+            read = validate_data(
+                self,
+                unmasked(X),
+                reset=in_fit,
+                accept_sparse="csr",
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2 if in_fit else 1,
             )
+        return read if is_sparse(read) else np.asarray(read)
 
     def _given(self, X: Any) -> dict[str, Any]:
         """New rows as the model takes them."""
         check_is_fitted(self, "model_")
         return self._tables(self._read(X), self.columns_)
 
-    def _tables(self, X: Array, columns: Mapping[str, IntArray]) -> dict[str, Any]:
-        names = self._feature_names
+    def _tables(self, X: Any, columns: Mapping[str, IntArray]) -> dict[str, Any]:
+        names, whole = self._feature_names, np.arange(X.shape[1])
+        if is_sparse(X):  # not copied where one view has all columns
+            return {v: X if np.array_equal(w, whole) else X[:, w] for v, w in columns.items()}
         return {
             view: named(X[:, where], None if names is None else [names[j] for j in where])
             for view, where in columns.items()

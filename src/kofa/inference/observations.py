@@ -15,7 +15,7 @@ _CACHE = (
     32 * 2**20
 )  # bytes of one block of rows: still in cache for the second product, yet worth threads
 _AT_ONCE = 2**15  # entries of pseudo-observations that are computed at a time
-_START_STEPS = 6  # towards the bias of a view alone; the sweeps do the rest
+START_STEPS = 6  # towards the bias of a view alone; the sweeps do the rest
 _COVARIANCES = 4 * 2**20  # numbers in the covariances of one block, when no two rows share theirs
 
 
@@ -85,7 +85,7 @@ class Observations:
     def at_start(self) -> Observations:
         """With the pseudo-observations of a model that has nothing but a bias."""
         view, eta = self, np.zeros(self.values.shape[1])
-        for _ in range(_START_STEPS if self.augmented else 0):
+        for _ in range(START_STEPS if self.augmented else 0):
             view = self.at(np.broadcast_to(eta, self.values.shape))
             eta = view.y_sum / self.n[self.columns.label]
         return view

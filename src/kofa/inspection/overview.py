@@ -9,6 +9,7 @@ import numpy as np
 
 from kofa.data.reading import check_given, read_data, read_table
 from kofa.data.samples import align
+from kofa.data.stored import by_blocks, n_measured
 from kofa.data.tables import Table, import_pandas
 from kofa.errors import DataError
 from kofa.inspection.matching import frame
@@ -16,7 +17,22 @@ from kofa.linalg import IntArray
 
 
 class Overview(NamedTuple):
-    """What `data_overview` gives: two DataFrames."""
+    """What `data_overview` gives: two DataFrames.
+
+    Parameters
+    ----------
+    views : DataFrame
+        A row for each view: ``view``, ``n_samples``, ``n_features`` and ``missing``.
+    samples : DataFrame (n, views)
+        How many features of each view each sample has.
+
+    Examples
+    --------
+    >>> import kofa
+    >>> kofa.inspection.data_overview({"x": [[1.0, 2.0], [3.0, 4.0]]}).views
+      view  n_samples  n_features  missing
+    0    x          2           2      0.0
+    """
 
     views: Any
     samples: Any
@@ -60,9 +76,7 @@ def data_overview(data: Any) -> Overview:
     check_given(data, ())
     tables = _read(data)
     samples = align(tables)
-    counts = {
-        name: (~np.isnan(samples.spread(table))).sum(axis=1) for name, table in tables.items()
-    }
+    counts = {name: by_blocks(n_measured, samples.spread(table)) for name, table in tables.items()}
     widths = {name: table.values.shape[1] for name, table in tables.items()}
     return overview(counts, widths, samples.names)
 

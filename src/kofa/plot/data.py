@@ -37,15 +37,20 @@ def data_heatmap(
     Parameters
     ----------
     model : FactorModel
+        What is drawn.
     data : dict of name → table, MuData or AnnData
+        The samples.
     view : str
+        The view.
     factor : name or position (the first is 0)
+        The factor.
     n : int
         How many features.
     standardise : bool
         Show each feature, of a `Positive` view its logarithm, in its standard deviations from its
         mean; colours end at three at the latest.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------

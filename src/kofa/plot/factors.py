@@ -48,6 +48,7 @@ def factors(
     Parameters
     ----------
     model : FactorModel, or a DataFrame or array of factors
+        What is drawn.
     data : dict of name → table, MuData or AnnData, or None
         The samples; None is those of the fit.
     x, y, z : name or position (the first is 0) of a factor
@@ -58,6 +59,7 @@ def factors(
         Ellipses that hold the true factors of a sample with this probability; True is 0.5.
         Needs `data`.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -164,11 +166,15 @@ def factor_pairs(
     Parameters
     ----------
     model : FactorModel, or a DataFrame or array of factors
+        What is drawn.
     data : as for `factors`
+        The samples; None is those of the fit.
     factors : list of names or positions (the first is 0), or None
         None is the first `n`.
     colour : as for `factors`
+        One value for each sample, or the name of a view.
     n : int
+        How many factors, where none are named.
 
     Returns
     -------
@@ -289,13 +295,17 @@ def factor_violins(
     Parameters
     ----------
     model : FactorModel, or a DataFrame or array of factors
+        What is drawn.
     by : Series, array or list; name of a view; or (view, column)
         As `colour` of `factors`. Numbers are cut at their quartiles.
     factors : name, position (the first is 0), or a list of them, or None
         None is the first `n`, or fewer if there are many classes.
     data : as for `factors`
+        The samples; None is those of the fit.
     n : int
+        How many factors, where none are named.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -356,10 +366,13 @@ def factor_correlation(model: Any, data: Any = None, factors: Any = None, ax: An
     Parameters
     ----------
     model : FactorModel, or a DataFrame or array of factors
+        What is drawn.
     data : as for `factors`
+        The samples; None is those of the fit.
     factors : list of names or positions (the first is 0), or None
         None is all.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------

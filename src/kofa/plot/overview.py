@@ -28,7 +28,9 @@ def data_overview(model: Any, data: Any = None, ax: Any = None) -> Any:
     model : FactorModel, or data: a dict of name → table
         Of a model, the samples of the fit, unless there are `data`.
     data : dict of name → table, MuData or AnnData, or None
+        The samples; None is those of the fit.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -94,10 +96,12 @@ def bound(model: Any, terms: bool = False, ax: Any = None) -> Any:
     Parameters
     ----------
     model : FactorModel
+        What is drawn.
     terms : bool
         Draw each named term, as the difference from its last value; those that change most have
         colours.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -249,6 +253,7 @@ def factor_relevance(model: Any, factors: Any = None) -> Any:
     Parameters
     ----------
     model : FactorModel, or the table from ``model.factor_relevance()``
+        What is drawn.
     factors : list of names or positions (the first is 0), or None
         None is all.
 

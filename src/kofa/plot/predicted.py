@@ -12,9 +12,9 @@ from kofa.linalg import Array
 from kofa.plot import style
 from kofa.plot.parts import heat_axes, heatmap, is_dark, points, write_in_cells
 from kofa.plot.source import checked, in_order, is_model
-from kofa.plot.truth import predicted
 from kofa.scoring.summaries import calibration_table, confusion_table
 from kofa.scoring.tables import PREDICTION_FIELDS, SCORE_FIELDS
+from kofa.scoring.truth import predicted
 
 _MOST_INTERVALS = 300  # that can be told apart
 _DECADES = 100.0  # the ratio of positive values from which axes are logarithmic
@@ -80,6 +80,7 @@ def predictions(
     of : name
         The model, in a table of several.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -197,6 +198,7 @@ def calibration(
     bins : int
         For probabilities.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -283,6 +285,9 @@ def confusion(
     view, column, model : names
         Needed where there are several.
     ax : Axes or None
+        Where to draw; None is a new figure.
+    data : dict of name → table, or None
+        For a model: samples that were not in its fit, with the truth.
 
     Returns
     -------
@@ -334,7 +339,9 @@ def compare(
     view : name
         Needed where there are several.
     column : name
+        The column; "all" is the mean over the columns of a view.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------

@@ -35,12 +35,15 @@ def feature_relevance(
     Parameters
     ----------
     model : FactorModel, or the table from ``model.feature_relevance(view)``
+        What is drawn.
     view : str
+        The view.
     n : int
         How many bars.
     image_shape : (rows, columns), or None
         The features are the pixels of an image of this shape, row by row.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -121,6 +124,7 @@ def relevance_vectors(
     Parameters
     ----------
     model : FactorModel
+        What is drawn.
     view : str
         A view with a kernel that is declared with ``sparse=True``.
     x, y : name or position (the first is 0) of a factor
@@ -128,6 +132,7 @@ def relevance_vectors(
     names : bool
         Write the names of relevance vectors beside them, where there is room.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -182,8 +187,11 @@ def kernel_weights(model: Any, output: str | None = None, ax: Any = None) -> Any
     Parameters
     ----------
     model : FactorModel, or the table from ``model.kernel_weights()``
+        What is drawn.
     output : str or None
+        The output; None is the share in the factors.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -219,7 +227,9 @@ def kernel(model: Any, data: Any, view: Any, by: Any = 0) -> Any:
     Parameters
     ----------
     model : FactorModel
+        What is drawn.
     data : dict of name → table, MuData or AnnData
+        The samples.
     view : str
         A view with a kernel.
     by : name or position (the first is 0) of a factor, or None
@@ -259,7 +269,7 @@ def similarities(model: Any, data: Any, view: Any) -> tuple[Array, Array]:
     found = given(fitted, data)
     if view not in found.tables:
         raise DataError(f"data have no view {view!r}")
-    values = found.samples.spread(found.tables[view])
+    values = np.asarray(found.samples.spread(found.tables[view]))
     seen = ~np.isnan(values).all(axis=1)
     similarity = np.full((len(values), len(one.encoder.V)), np.nan)
     similarity[seen] = one.encoder.scale * one.encoder.encode(values[seen])

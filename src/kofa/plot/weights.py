@@ -70,14 +70,17 @@ def weights(
     Parameters
     ----------
     model : FactorModel, or the table from ``model.weights(view, tidy=True)``
+        What is drawn.
     view : str
         Of a kernel that is not linear, the weights are those of similarities with landmarks.
     factor : name or position (the first is 0)
+        The factor.
     n : int
         How many features to name, at most: as many as there is room for.
     scale : "standardised" or "weight"
         In standard deviations of each feature, or in its own units.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -158,11 +161,17 @@ def top_weights(
     Parameters
     ----------
     model : FactorModel, or the table from ``model.weights(view, tidy=True)``
+        What is drawn.
     view : str
+        The view.
     factor : name or position (the first is 0)
+        The factor.
     n : int
+        How many features.
     scale : "standardised" or "weight"
+        In standard deviations of each feature, or in its own units.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -237,13 +246,17 @@ def weights_heatmap(
     Parameters
     ----------
     model : FactorModel, or the table from ``model.weights(view, tidy=True)``
+        What is drawn.
     view : str
+        The view.
     factors : list of names or positions (the first is 0), or None
         None is all.
     n : int
         How many features.
     scale : "standardised" or "weight"
+        In standard deviations of each feature, or in its own units.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -285,12 +298,17 @@ def weights_scatter(
     Parameters
     ----------
     model : FactorModel, or the table from ``model.weights(view, tidy=True)``
+        What is drawn.
     view : str
+        The view.
     x, y : name or position (the first is 0)
+        The two factors.
     n : int
         How many features to name, at most: as many as there is room for.
     scale : "standardised" or "weight"
+        In standard deviations of each feature, or in its own units.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
