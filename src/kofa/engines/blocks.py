@@ -96,7 +96,7 @@ class BlockEngine(ABC):
     def sweep(self, state: State, Z: Array) -> tuple[Statistics, Array]:
         """Local step on every block: the sum of their statistics, and the new Z.
 
-        Views that are not Gaussian are replaced by surrogates that touch at the old one.
+        Views that are not Gaussian are replaced by surrogates that are tangent at the old one.
         """
         e = local_system(state, self.columns)
         found, total = self._latents(e.n_factors), None
@@ -124,8 +124,8 @@ class BlockEngine(ABC):
         return found, total / self.n_samples
 
     def surrogate_sums(self, name: str, w: Weights, Z: Array) -> ViewSums:
-        """Sums of a view where its surrogate touches at these weights; z stays."""
-        total: ViewSums = self._sum(partial(_touching, name=name, w=w), Z, views=[name])
+        """Sums of a view whose surrogate is tangent at these weights; z stays."""
+        total: ViewSums = self._sum(partial(_tangent_at, name=name, w=w), Z, views=[name])
         return total
 
     def expected_drop(self, name: str, w: Weights, steps: Array, Z: Array) -> float:
@@ -186,8 +186,8 @@ def _projected(block: Rows, state: State) -> tuple[Array, Array]:
     return q.mean, np.tensordot(counts, q.covariance, 1)
 
 
-def _touching(block: Rows, Z: Array, name: str, w: Weights) -> ViewSums:
-    return ViewSums.touching(block.views[name], w, Z)
+def _tangent_at(block: Rows, Z: Array, name: str, w: Weights) -> ViewSums:
+    return ViewSums.tangent_at(block.views[name], w, Z)
 
 
 def _dropped(block: Rows, Z: Array, name: str, w: Weights, steps: Array) -> float:

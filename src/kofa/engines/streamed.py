@@ -154,10 +154,10 @@ class Streamed(BlockEngine):
     def _read(self, where: slice | IntArray, names: Iterable[str], at_start: bool) -> Rows:
         views = {name: self.views[name].read(where) for name in names}
         if at_start:
-            views = {name: self._touching(name, view) for name, view in views.items()}
+            views = {name: self._tangent_at(name, view) for name, view in views.items()}
         return Rows.stack(views)
 
-    def _touching(self, name: str, view: Observations) -> Observations:
+    def _tangent_at(self, name: str, view: Observations) -> Observations:
         """With the pseudo-observations of the start."""
         if not view.augmented:
             return view
@@ -213,14 +213,14 @@ class Streamed(BlockEngine):
         """`Observations.at_start`, in passes over the rows."""
         if name not in self._starts:
             view = self.views[name]
-            touch = mean = np.zeros(view.rows.shape[1])
+            tangent = mean = np.zeros(view.rows.shape[1])
             for _ in range(START_STEPS if view.likelihood is not None else 0):
-                touch, total, n = mean, np.zeros(()), np.zeros(())
-                work = partial(_sums_at, name=name, eta=touch)
+                tangent, total, n = mean, np.zeros(()), np.zeros(())
+                work = partial(_sums_at, name=name, eta=tangent)
                 for _, (own, own_n) in self._visit(work, 1, views=[name]):
                     total, n = total + own, n + own_n
                 mean = total / n[view.columns.label]
-            self._starts[name] = touch, mean
+            self._starts[name] = tangent, mean
         return self._starts[name]
 
     def _start(self, name: str) -> Observations:

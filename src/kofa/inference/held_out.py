@@ -29,7 +29,7 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
     """
     rows = Rows.stack({"output": data})
     (s,) = centred(statistics(rows, known(Z, rows.labels))).values()
-    sums_at, total = partial(ViewSums.touching, data, Z=Z), float(energy.sum())
+    sums_at, total = partial(ViewSums.tangent_at, data, Z=Z), float(energy.sum())
     first = Known(total / tuning.SIGNALS[len(tuning.SIGNALS) // 2] / energy)
     weights = update_weights(s, first.mean, view.column_precision, view.precision)
 

@@ -51,9 +51,9 @@ def with_fewer(
 ) -> tuple[Run, int]:
     """Leave out weak factors as long as the bound is higher without them.
 
-    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
-    fade, though the bound is better off without. More than `least` are left; also returned is the
-    largest number that was too small. Where the weakest stay, so many `others` are tried.
+    Coordinate ascent keeps factors that explain noise, or takes thousands of iterations to shrink
+    them to zero, though the bound is higher without. More than `least` are left; also returned is
+    the largest number that was too small. Where the weakest stay, so many `others` are tried.
     """
     while found.converged and not found.stopped:
         trial, least = _without_weakest(engine, plan, found, least)

@@ -27,7 +27,7 @@ class ViewSums:
         return cls(view.values.T @ Z, view.y_sum, view.y_square, view.excess)
 
     @classmethod
-    def touching(cls, view: Observations, w: Weights, Z: Array) -> ViewSums:
+    def tangent_at(cls, view: Observations, w: Weights, Z: Array) -> ViewSums:
         """Of a bound that is tangent at these weights, of a view that is not Gaussian."""
         return cls.of(view.at(w.predict(Z)), Z)
 
