@@ -51,6 +51,7 @@ def main() -> int:
         run(python, "-m", "pip", "install", *versions.QUIET, f"kofa[cli] @ {built.as_uri()}")
         run(str(bin_folder / "kofa"), "--version")
         run(str(bin_folder / "kofa"), "info", "model.kofa")
+        run(str(bin_folder / "kofa"), "report", "model.kofa", "-o", "report.html")
     print(built.name, "works")
     return 0
 
