@@ -2,7 +2,6 @@
 
 from kofa.checks import hint, listed
 from kofa.errors import visible
-from kofa.files.opening import open_table
 from kofa.files.options import Reading, Values
 from kofa.files.reading import SUFFIXES, check_exists, damage_in_words, file_kind, read_file
 from kofa.files.writing import (
@@ -31,7 +30,6 @@ __all__ = [
     "hint",
     "listed",
     "new_folder",
-    "open_table",
     "read_file",
     "same_file",
     "visible",

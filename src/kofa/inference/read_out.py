@@ -16,7 +16,7 @@ from kofa.inference.pruning import informative
 from kofa.inference.regression import predicts_better, unexplained
 from kofa.inference.role import Role
 from kofa.inference.run import Plan, Settings
-from kofa.inference.start import prepare, spectral, start
+from kofa.inference.start import prepare_and_start, spectral
 from kofa.inference.statistics import centred
 
 
@@ -73,7 +73,7 @@ def _of_few_sweeps(
     """Global factors after a few sweeps from a state, or from the spectral one."""
     if state is None:
         Z = spectral(engine, n_factors, rng)
-        state = start(engine, prepare(engine, roles, Z), Z)
+        _, state = prepare_and_start(engine, roles, Z)
     else:
         Z, _ = engine.project(state)
     for _ in range(tuning.READ_OUT_SWEEPS):
