@@ -49,7 +49,10 @@ GRAM_JITTER: Final = 1e-8
 # Where it is not set: the most factors, and the most directions of kernels that feed outputs.
 MOST_FACTORS: Final = 300
 MOST_KERNEL_FACTORS: Final = 300
-# The same where samples are many (`MANY_SAMPLES`): they tell more of the directions apart.
+# The same with more samples than this, which tell more directions apart. (10,000 samples of 50
+# features, 500 landmarks: R² .663 with 300 directions, .686 with 500, at one and a half times the
+# time. Below, what was measured on smaller data stays.)
+MANY_SAMPLES: Final = 20_000
 MOST_KERNEL_FACTORS_OF_MANY: Final = 500
 # A factor goes where its information is below this share of the edge of the noise spectrum.
 PRUNING_MARGIN: Final = 0.9
@@ -64,10 +67,6 @@ COARSE_TOL: Final = 10.0
 # Inputs that count as without noise: their directions, and the sweeps that find these.
 MOST_DIRECTIONS: Final = 300
 EXACT_SWEEPS: Final = 25
-# With more samples than this, inputs without noise are first fitted to so many of them, and few
-# passes over all are left.
-MANY_SAMPLES: Final = 20_000
-START_SAMPLES: Final = 10_000
 # The factors from which a view is read out where their number is free, also with more patterns of
 # holes than this, each of which costs an inverse; and the sweeps that find them.
 MOST_READ_OUT: Final = 100

@@ -142,16 +142,14 @@ def _best_start(
     settings = plan.settings
     work = engine.size * settings.n_factors
     with threads_for(work):
-        few = engine.n_samples > tuning.MANY_SAMPLES and plan.all_exact
-        Z = leading = _of_few(engine, plan, rng) if few else _spectral(engine, settings, rng)
+        Z = leading = spectral(engine, settings.n_factors, rng, settings.free)
         prepared, state = prepare_and_start(engine, plan.roles, Z)
     for nth in range(first, first + n_init):
         with threads_for(work):
             if nth > first:
                 Z = in_random_rotation(engine, leading, n_factors_of(prepared), rng)
                 state = start(engine, prepared, Z)
-            # What stands still already need not be waited for.
-            begin = Run(state, Z, watched=0.0, quiet=tuning.PATIENCE - 2) if few else Run(state, Z)
+            begin = Run(state, Z)
             tell = _of_start(notify, nth) if nth else notify
             candidate = journal.begin() or ascend(engine, plan, begin, tell, journal)
             journal.end(candidate)
@@ -175,22 +173,6 @@ def _best_start(
     if at_ceiling and best.converged and wants_more(engine, plan, best, rng):
         best = replace(best, hit_ceiling=True)
     return best
-
-
-def _spectral(engine: Engine, settings: Settings, rng: np.random.Generator) -> Latents:
-    return spectral(engine, settings.n_factors, rng, settings.free)
-
-
-def _of_few(engine: Engine, plan: Plan, rng: np.random.Generator) -> Latents:
-    """Z of all samples by a fit to some of them, in place of passes over all.
-
-    Inputs without noise have no weak factors that only many samples would show.
-    """
-    some = np.zeros(engine.n_samples, dtype=bool)
-    some[rng.choice(len(some), tuning.START_SAMPLES, replace=False)] = True
-    few = engine.part(plan.roles, some)
-    found = _best_start(few, plan, 1, rng, lambda _: False, Journal())
-    return engine.project(found.state)[0]
 
 
 def explain(

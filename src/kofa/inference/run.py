@@ -58,11 +58,6 @@ class Plan:
         """Whether the factors follow all that varies in some view."""
         return any(role.exact for role in self.roles.values())
 
-    @property
-    def all_exact(self) -> bool:
-        """Whether they do in every view: then no part of the bound has to stand still."""
-        return all(role.exact for role in self.roles.values())
-
     def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
         """The bound, and its terms as users see them."""
         return bound.total + sum(self.waiting.values()), bound.named | self.waiting
