@@ -59,7 +59,8 @@ def main() -> None:
         f"three views of {n} × {n_columns} from memmaps, {MISSING:.0%} missing, "
         f"{model.n_factors_} factors: peak memory {held / 2**20:.0f} MiB "
         f"(the tables as floats {24 * n * n_columns / 2**20:.0f}); left-out entries RMSE "
-        f"{rmse:.3f} (noise {NOISE * np.sqrt(FACTORS):.3f}); {model.n_iter_} iterations, {taken:.0f} s of CPU"
+        f"{rmse:.3f} (noise {NOISE * np.sqrt(FACTORS):.3f}); {model.n_iter_} "
+        f"iterations, {taken:.0f} s of CPU"
     )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         KernelFactorClassifier,
         KernelFactorRegressor,
     )
+    from kofa.files.opening import open_table
     from kofa.inference.run import Iteration
     from kofa.kernels import RBF, Diffusion, Laplacian, Linear, Mixture, Polynomial, Precomputed
     from kofa.kernels.landmarks import Landmarks
@@ -51,6 +52,7 @@ __all__ = [
     "inspection",
     "load",
     "omics",
+    "open_table",
     "plot",
     "score_summary",
 ]
@@ -62,6 +64,7 @@ _MODULES = {
     "scoring.summaries": ("calibration_table", "confusion_table", "score_summary"),
     "errors": ("DataError", "DeclarationError", "FileError", "KofaError"),
     "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
+    "files.opening": ("open_table",),
     "inference.run": ("Iteration",),
     "kernels": ("RBF", "Diffusion", "Laplacian", "Linear", "Mixture", "Polynomial", "Precomputed"),
     "kernels.landmarks": ("Landmarks",),

@@ -144,7 +144,7 @@ def _infer(
 ) -> Inferred:
     """Encode the samples that have a value, and find their factors."""
     engine, treated = _engine(parameters, fit_data, views, seen), roles(fit_data, views)
-    settings = _settings(parameters, treated)
+    settings = _settings(parameters, treated, engine.n_samples)
     with Progress(parameters.progress, settings.max_iter) as bar:
 
         def notify(iteration: Iteration) -> bool:
@@ -176,17 +176,17 @@ def _engine(
     return Streamed(sources, block_rows, to_disk)
 
 
-def _settings(parameters: Parameters, treated: Mapping[str, Role]) -> Settings:
+def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: int) -> Settings:
     """What was asked for, or what serves outputs best, or tables without outputs.
 
     Those factors that carry outputs are found among all, whatever number of them is wanted.
     """
     exact = any(role.exact for role in treated.values())
     most = None if any(role.output for role in treated.values()) else parameters.n_factors
+    many = n_samples > tuning.MANY_SAMPLES
+    of_kernels = tuning.MOST_KERNEL_FACTORS_OF_MANY if many else tuning.MOST_KERNEL_FACTORS
     n_factors, tol = (
-        (tuning.MOST_KERNEL_FACTORS, tuning.TOL_WITH_OUTPUTS)
-        if exact
-        else (tuning.MOST_FACTORS, tuning.TOL)
+        (of_kernels, tuning.TOL_WITH_OUTPUTS) if exact else (tuning.MOST_FACTORS, tuning.TOL)
     )
     return Settings(
         n_factors=int(n_factors if most is None else most),

@@ -15,7 +15,7 @@ from kofa.data import stored
 from kofa.data.stored import FileRows, Stored
 from kofa.engines import scratch
 from kofa.errors import FileError
-from kofa.files import open_table
+from kofa.files.opening import open_table
 
 
 @pytest.fixture

@@ -134,7 +134,9 @@ class BlockEngine(ABC):
 
     def explained(self, name: str, w: Weights, Z: Array) -> Explained:
         """What factors Z (N, L) explain of a view, by weights along them."""
-        mean = mean_only(self._start(name), w, *self.totals(name))
+        mean = w.y_mean
+        if self.likelihoods[name] is not None:
+            mean = mean_only(self._start(name), w, *self.totals(name))
         work = partial(_explained, name=name, w=w, mean=mean)
         total: Explained = self._sum(work, Z, views=[name])
         return total

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from kofa import tuning
+from kofa.engines.ahead import in_threads
 from kofa.engines.blocks import BlockEngine, Work
 from kofa.engines.directions import exact_svd, is_small, n_above_noise, randomised_svd
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.linalg import Array, BoolArray, Groups, IntArray, n_blas_threads
 
 
 class InMemory(BlockEngine):
@@ -56,8 +58,20 @@ class InMemory(BlockEngine):
         views: Iterable[str] | None = None,  # noqa: ARG002
         at_start: bool = False,  # noqa: ARG002
     ) -> Iterator[tuple[slice, Any]]:
-        for where, block in self._blocks(n_factors):
-            yield where, work(block, *(one[where] for one in by_row))
+        blocks = self._blocks(n_factors)
+        tasks = ((block, *(one[where] for one in by_row)) for where, block in blocks)
+        n_threads = n_blas_threads() if self._by_threads and len(blocks) > 1 else 1
+        found = in_threads(lambda task: work(*task), tasks, n_threads)
+        yield from zip((where for where, _ in blocks), found, strict=True)
+
+    @property
+    def _by_threads(self) -> bool:
+        """Whether blocks are visited by several threads, with one of BLAS each.
+
+        Products of large matrices have threads of their own. What is computed entry by entry, or
+        for each pattern of holes, has not.
+        """
+        return self.rows.augmented or self.n_patterns > tuning.MANY_PATTERNS
 
     def _start(self, name: str) -> Observations:
         return self.rows.views[name]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa.data.stored import Placed, Stored
-from kofa.engines.ahead import ahead
+from kofa.engines.ahead import ahead, in_threads
 from kofa.engines.blocks import BlockEngine, Work
 from kofa.engines.directions import (
     exact_by_passes,
@@ -23,7 +23,7 @@ from kofa.inference.held_out import STRATA
 from kofa.inference.observations import START_STEPS, Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray, n_blas_threads, threads_for
+from kofa.linalg import Array, BoolArray, Groups, IntArray, n_blas_threads
 
 _BLOCK = 2**21  # numbers in a block, its factors included (16 MiB)
 _COVARIANCES = 2**22  # numbers in the covariances of a block, where no two rows share theirs
@@ -198,8 +198,7 @@ class Streamed(BlockEngine):
                 yield work(block, *(one[where] for one in by_row))
             return
         tasks = ((where, [one[where] for one in by_row]) for where in slices)
-        with threads_for(0.0):
-            yield from ahead(lambda task: work(read(task[0]), *task[1]), tasks, n_threads)
+        yield from in_threads(lambda task: work(read(task[0]), *task[1]), tasks, n_threads)
 
     def _latents(self, n_factors: int) -> Array:
         return self._room((self.n_samples, n_factors))

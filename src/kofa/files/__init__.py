@@ -2,7 +2,6 @@
 
 from kofa.checks import hint, listed
 from kofa.errors import visible
-from kofa.files.opening import open_table
 from kofa.files.options import Reading, Values
 from kofa.files.reading import (
     SUFFIXES,
@@ -42,7 +41,6 @@ __all__ = [
     "hint",
     "listed",
     "new_folder",
-    "open_table",
     "read_file",
     "read_stdin",
     "same_file",

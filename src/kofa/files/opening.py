@@ -44,7 +44,7 @@ def open_table(
     >>> import numpy as np, kofa, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "x.npy"
     >>> np.save(path, np.random.default_rng(0).normal(size=(1000, 4)))
-    >>> table = kofa.files.open_table(path)
+    >>> table = kofa.open_table(path)
     >>> table.shape
     (1000, 4)
     >>> kofa.FactorModel(n_factors=2, engine="disk").fit({"x": table}).n_iter_ > 0

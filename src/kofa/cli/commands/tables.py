@@ -86,7 +86,7 @@ def variance(
     given = apply.opened(model, **tables, needed=False)
     check_result(**result, read=given.files)
     frame, look = steps.variance(given, by)
-    deliver(screen, frame, **result, look=look)
+    deliver(screen, frame, **result, look=look, wide=True)
 
 
 def relevance(
@@ -113,7 +113,7 @@ def relevance(
     steps.check_by(by, ("factor", "feature", "sample"))
     check_result(**result, read=[model])
     frame, look = steps.relevance(load(model), views, by)
-    deliver(screen, frame, **result, look=look)
+    deliver(screen, frame, **result, look=look, wide=True)
 
 
 def kernels(

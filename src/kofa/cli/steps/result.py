@@ -34,14 +34,23 @@ def check_result(out: str | None, json: bool, read: Iterable[Path]) -> None:
 
 
 def deliver(
-    screen: Screen, frame: Any, out: str | None, json: bool, look: Any = None, note: str = ""
+    screen: Screen,
+    frame: Any,
+    out: str | None,
+    json: bool,
+    look: Any = None,
+    note: str = "",
+    wide: bool = False,
 ) -> None:
-    """Hand over a table; `look` is what people see of it, `note` what they should know."""
+    """Hand over a table; `look` is what people see of it, `note` what they should know.
+
+    With `wide`, `look` has the same numbers in columns, and the table itself is narrower.
+    """
     if json:
         to_stdout(as_json(frame))
         sys.stdout.flush()
     elif out is None:
-        screen.show(*shown(frame if look is None else look, frame, screen.width, note))
+        screen.show(*shown(frame if look is None else look, frame, screen.width, note, wide))
     else:
         with until_written(out):
             write_file(frame, out, index=False)
@@ -52,11 +61,11 @@ def deliver(
             screen.report(f"{out}: {size}")
 
 
-def shown(look: Any, frame: Any, width: int, note: str = "") -> list[Any]:
+def shown(look: Any, frame: Any, width: int, note: str = "", wide: bool = False) -> list[Any]:
     """As much of a table as can be looked at, and what is left out."""
-    rows = look.iloc[:MOST_ROWS]
-    columns = {str(name): _cells(str(name), rows[name].tolist()) for name in rows.columns}
-    names = fitting(columns, width)
+    rows, columns, names = _part(look, width)
+    if wide and len(names) < len(columns):
+        look, (rows, columns, names) = frame, _part(frame, width)
     numbers = [str(n) for n in rows.columns if rows[n].dtype.kind in "iuf"]
     made = table(names, list(zip(*(columns[n] for n in names), strict=True)), numbers)
     left = [note] if note else []
@@ -67,6 +76,13 @@ def shown(look: Any, frame: Any, width: int, note: str = "") -> list[Any]:
     if left:
         left.append(f"-o FILE or --json has all {len(frame):,} rows")
     return [made, *(["\n" + "\n".join(left)] if left else [])]
+
+
+def _part(look: Any, width: int) -> tuple[Any, dict[str, list[str]], list[str]]:
+    """The first rows, the cells of their columns, and the columns that fit into a line."""
+    rows = look.iloc[:MOST_ROWS]
+    columns = {str(name): _cells(str(name), rows[name].tolist()) for name in rows.columns}
+    return rows, columns, fitting(columns, width)
 
 
 def _some(names: Sequence[str]) -> str:
