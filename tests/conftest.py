@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -150,26 +149,3 @@ def model(folder, fitted):
     """That model, in the folder."""
     (folder / "model.kofa").write_bytes(fitted)
     return folder / "model.kofa"
-
-
-# ---------------------------------------------------------------- what plots are drawn of
-
-
-@pytest.fixture
-def model():
-    return import_module("drawn").every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return import_module("drawn").every_kind()[1]
-
-
-@pytest.fixture
-def single():
-    return import_module("drawn").one_factor()
-
-
-@pytest.fixture
-def kernels():
-    return import_module("drawn").two_kernels()

@@ -9,8 +9,23 @@ from matplotlib import pyplot
 from matplotlib.colors import to_rgba
 
 import kofa
-from drawn import LONG, every_kind, legend_of, tick_names, values_of
+from drawn import LONG, every_kind, legend_of, one_factor, tick_names, values_of
 from kofa.plot import style
+
+
+@pytest.fixture
+def model():
+    return every_kind()[0]
+
+
+@pytest.fixture
+def data():
+    return every_kind()[1]
+
+
+@pytest.fixture
+def single():
+    return one_factor()
 
 
 @pytest.fixture

@@ -10,12 +10,35 @@ from matplotlib.colors import to_rgb
 import kofa
 from drawn import (
     LONG,
+    every_kind,
+    one_factor,
     texts,
     tick_names,
+    two_kernels,
     values_of,
     weights_table,
 )
 from kofa.plot import style
+
+
+@pytest.fixture
+def model():
+    return every_kind()[0]
+
+
+@pytest.fixture
+def data():
+    return every_kind()[1]
+
+
+@pytest.fixture
+def single():
+    return one_factor()
+
+
+@pytest.fixture
+def kernels():
+    return two_kernels()
 
 
 @pytest.mark.parametrize("features", [3, 40, 30_000])
