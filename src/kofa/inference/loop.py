@@ -85,7 +85,7 @@ def _recorded(
         history=(*now.history, iteration),
         watched=watched,
         quiet=quiet,
-        converged=quiet >= plan.patience,
+        converged=plan.settled or quiet >= tuning.PATIENCE,
         stopped=stopped,
         ended=False,
     )
