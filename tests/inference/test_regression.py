@@ -20,6 +20,7 @@ from kofa.inference.regression import (
     unexplained,
 )
 from kofa.inference.role import Role
+from kofa.inference.run import Plan
 from kofa.inference.statistics import centred
 
 OUTPUT = Role("y", output=True, noise_per_column=True)
@@ -122,3 +123,30 @@ def test_scale_and_noise_of_an_output_are_those_of_the_highest_evidence(rng, n_c
     view = explained(y, Z, energy)[1]
     np.testing.assert_allclose(1.0 / view.precision, 9.0, rtol=0.15)
     np.testing.assert_allclose(np.mean(1.0 / view.alpha.mean / energy), 1.0, rtol=0.6)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_complete_kernels_without_noise_need_one_iteration(rng, holes):
+    """Where samples lack a kernel, its directions are found step by step."""
+    X = rng.standard_normal((60, 3))
+    y = np.sin(X[:, :1]) + 0.1 * rng.standard_normal((60, 1))
+    second = X[:, 1:].copy()
+    second[:20] = np.nan if holes else 0.0
+    views = {name: kofa.Real(kernel=kofa.RBF(2.0)) for name in ("a", "b")} | {"y": kofa.Real()}
+    data = {"a": X, "b": second, "y": y}
+    model = kofa.FactorModel(views, outputs=["y"]).fit(data)
+    assert model.converged_
+    assert (model.n_iter_ == 1) != holes
+
+
+def test_more_iterations_hardly_change_what_complete_kernels_predict(rng, monkeypatch):
+    X = rng.standard_normal((80, 3))
+    y = np.sin(X[:, :1]) + 0.1 * rng.standard_normal((80, 1))
+    views = {"x": kofa.Real(kernel=kofa.RBF(2.0)), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=["y"])
+    once = np.asarray(model.fit({"x": X[:60], "y": y[:60]}).predict({"x": X[60:]}, "y"))
+    monkeypatch.setattr("kofa.inference.fit.Plan", lambda *given: Plan(*given[:3]))
+    monkeypatch.setattr("kofa.tuning.PATIENCE", 20)
+    often = np.asarray(model.fit({"x": X[:60], "y": y[:60]}).predict({"x": X[60:]}, "y"))
+    assert model.n_iter_ > 20
+    np.testing.assert_allclose(once, often, atol=0.01)

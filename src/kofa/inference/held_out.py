@@ -64,7 +64,8 @@ def _best_signal(scores: Mapping[int, float]) -> float:
     if i - 1 not in scores or i + 1 not in scores:
         return tuning.SIGNALS[i]
     left, top, right = (scores[j] for j in (i - 1, i, i + 1))
-    shift = 0.5 * (left - right) / (left - 2.0 * top + right)
+    bend = left - 2.0 * top + right
+    shift = 0.5 * (left - right) / bend if bend else 0.0  # of factors that say nothing
     step = np.log(tuning.SIGNALS[i + 1] / tuning.SIGNALS[i - 1]) / 2.0
     # More digits depend on the order of the samples, and mean nothing.
     return float(tuning.SIGNALS[i] * np.exp(round(shift, 2) * step))

@@ -126,7 +126,7 @@ def _recorded(
         history=(*now.history, iteration),
         watched=watched,
         quiet=quiet,
-        converged=quiet >= plan.patience,
+        converged=plan.settled or quiet >= plan.settings.patience,
         stopped=stopped,
         ended=False,
     )

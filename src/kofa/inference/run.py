@@ -79,19 +79,12 @@ class Plan:
     roles: Mapping[str, Role]
     settings: Settings
     waiting: dict[str, float] = field(default_factory=dict)  # terms of the outputs, unexplained
+    settled: bool = False  # the factors are those that a run starts from: one iteration is enough
 
     @property
     def exact(self) -> bool:
         """Whether the factors follow all that varies in some view."""
         return any(role.exact for role in self.roles.values())
-
-    @property
-    def patience(self) -> int:
-        """Iterations in a row without a gain that end a run.
-
-        None where all views are exact: their factors are those that a run starts from.
-        """
-        return 0 if all(role.exact for role in self.roles.values()) else self.settings.patience
 
     def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
         """The bound, and its terms as users see them."""
