@@ -18,6 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import kofa
 from kofa.errors import DeclarationError, FileError
+from kofa.inference import fit
+from kofa.inference.start import spectral
 from kofa.kernels.formulas import Custom
 from kofa.storage.archive import read_archive, write_archive
 from kofa.storage.checkpoint import Checkpoint, key_of_fit
@@ -146,7 +148,9 @@ def test_starts_that_are_given_more_iterations_may_be_broken_off_again(after, tm
 
 
 @pytest.mark.filterwarnings("ignore:The bound was still growing")
-def test_fit_that_ended_with_pruning_can_be_given_more(tmp_path):
+def test_fit_that_ended_with_pruning_can_be_given_more(tmp_path, monkeypatch):
+    # Of the directions above the noise none goes: it starts with all.
+    monkeypatch.setattr(fit, "spectral", lambda engine, k, rng, _: spectral(engine, k, rng))
     whole, data = model_of("two tables")
     pruned = []
     whole.set_params(n_factors=7, callback=lambda i: pruned.append(i.pruned) and None).fit(data)
@@ -169,12 +173,12 @@ def test_leftovers_of_a_killed_fit_are_cleared_away(tmp_path):
 
 
 def test_callback_sees_only_what_is_new(tmp_path):
-    model, data = model_of("two tables", callback=breaking(5), checkpoint=tmp_path / "c")
+    model, data = model_of("two tables", callback=breaking(2), checkpoint=tmp_path / "c")
     with pytest.raises(BrokenOffError):
         model.fit(data)
     seen = []
     model.set_params(callback=seen.append).fit(data, resume=True)
-    assert [i.n_iter for i in seen] == list(range(5, model.n_iter_ + 1))
+    assert [i.n_iter for i in seen] == list(range(2, model.n_iter_ + 1))
 
 
 def test_resume_without_a_file_begins_anew(tmp_path):
@@ -254,7 +258,7 @@ def changed_array(array, rng):
     if array.dtype.kind != "f":
         return array[None]
     array = array.copy()
-    array.flat[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -1.5, 1e300])
+    array.flat[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -1.5, 1e30])
     return array
 
 
@@ -292,6 +296,10 @@ def test_resume_refuses_a_file_with_another_head(part, value, tmp_path):
             model.fit(data, resume=True)
 
 
+def _same(one, other):
+    return one.shape != other.shape or np.array_equal(one, other)
+
+
 def test_resume_refuses_an_array_of_another_file(tmp_path):
     """Bytes that are all right in themselves."""
     model, data, manifest, arrays = broken_off("two tables", tmp_path / "c")
@@ -299,7 +307,7 @@ def test_resume_refuses_an_array_of_another_file(tmp_path):
     with pytest.warns(ConvergenceWarning):
         further.fit(data)
     _, others = read_archive(tmp_path / "d")
-    name = next(n for n in arrays if "weights_mean" in n)
+    name = next(n for n in arrays if "weights_mean" in n and not _same(arrays[n], others[n]))
     write_archive(tmp_path / "c", manifest, {**arrays, name: others[name]})
     with pytest.raises(FileError, match="not what was written"):
         model.fit(data, resume=True)

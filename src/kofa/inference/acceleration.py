@@ -24,14 +24,15 @@ from kofa import tuning
 from kofa.inference.posterior import Gamma, State, ViewPosterior
 from kofa.linalg import Array, IntArray
 
-# What an iteration begins with, by view and name, or differences of it, which need few digits.
+# What an iteration begins with, by view and name, or differences of it.
 Numbers = NDArray[np.floating[Any]]
 Point = Mapping[str, Mapping[str, Numbers]]
 
 _MEANS = ("mean", "y_mean", "z_mean")
 _PRECISIONS = ("tau", "alpha", "gamma")
+_FAR = 50.0  # of the logarithm of a rate
 _AT_ONCE = 2**16  # numbers of each step in a product of steps
-_JITTER = 1e-10
+_JITTER = 1e-8  # relative to the largest steps: what is smaller is not foreseen
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class Trail:
     def rotated(self, R: Array) -> Trail:
         """As it would be after z ← R z."""
         right = {"mean": np.asarray(np.linalg.inv(R), dtype=float), "z_mean": R.T}
-        return self._each(lambda name, x: (x @ right[name]).astype(x.dtype) if name in right else x)
+        return self._each(lambda name, x: x @ right[name] if name in right else x)
 
     def _each(self, change: Callable[[str, Numbers], Numbers]) -> Trail:
         def changed(point: Point) -> Point:
@@ -144,7 +145,7 @@ def _learnt(view: ViewPosterior) -> Iterator[tuple[str, Gamma]]:
 
 def _difference(one: Point, other: Point) -> Point:
     return {
-        view: {name: (x - other[view][name]).astype(np.float32) for name, x in of.items()}
+        view: {name: np.asarray(x - other[view][name]) for name, x in of.items()}
         for view, of in one.items()
     }
 
@@ -169,5 +170,7 @@ def _moved_view(
         return total
 
     q = {name: getattr(view.weights, name) + move(name) for name in _MEANS}
-    rates: dict[str, Any] = {n: replace(p, rate=p.rate * np.exp(move(n))) for n, p in _learnt(view)}
+    rates: dict[str, Any] = {
+        n: replace(p, rate=p.rate * np.exp(np.clip(move(n), -_FAR, _FAR))) for n, p in _learnt(view)
+    }
     return replace(view, weights=replace(view.weights, **q), **rates)

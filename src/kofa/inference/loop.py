@@ -106,8 +106,14 @@ def _step_ahead(engine: Engine, plan: Plan, now: Run) -> _Step | None:
     """
     known = np.isfinite(now.floor) and not plan.exact
     ahead = now.trail.ahead(now.state) if known else None
-    step = None if ahead is None else _step(engine, ahead, now.Z)
-    return step if step is not None and step.bound.total >= now.floor else None
+    if ahead is None:
+        return None
+    try:
+        with np.errstate(all="ignore"):  # far away numbers may overflow: then it is not taken
+            step = _step(engine, ahead, now.Z)
+    except np.linalg.LinAlgError:
+        return None
+    return step if step.bound.total >= now.floor else None
 
 
 def _recorded(

@@ -107,9 +107,6 @@ class Weights:
 
     def traces(self, S: Array) -> Array:
         """tr(S_g Σ_wd) of every column, for a matrix of each group (G, K, K): (D,)."""
-        if self.columns.alone:
-            flat = (matrices.reshape(len(S), -1) for matrices in (S, self.own_covariances))
-            return np.asarray(np.einsum("dj,dj->d", *flat))
         return np.asarray(
             (quadratic_diagonals(self.basis, S)[self.columns.label] * self.scales).sum(1)
         )
