@@ -12,18 +12,22 @@ PARALLEL := -q -n auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check
 NEW_PIP := $(PIP) --upgrade 'pip>=25.1'
 
-.PHONY: help demo test test-slow test-versions test-paper paper lint format build bench bench-peers clean
+.PHONY: docs docs-links release-check help demo test test-slow test-browser test-versions test-paper paper lint format build bench bench-peers clean
 
 help:
 	@echo "make demo           fit a model to data that ships with scikit-learn and show the result"
 	@echo "make test           run the tests"
 	@echo "make test-slow      run the tests that take minutes"
+	@echo "make test-browser   open reports in a Chromium, which has to be on the PATH"
 	@echo "make test-versions  run the tests on every Python found, and with the oldest dependencies;"
 	@echo "                    TESTS=tests/test_cli.py runs a part of them"
 	@echo "make test-paper     run the paper's experiments quickly, as a test (needs KOFA_DATA)"
 	@echo "make paper          run the paper's experiments in full, in results/; takes hours"
 	@echo "make lint           check style and types"
 	@echo "make build          build wheel and sdist, and try the wheel in a new environment"
+	@echo "make docs           build the site in build/docs, running every example; takes minutes"
+	@echo "make docs-links     check the addresses in it that lead to other sites"
+	@echo "make release-check  all that has to hold before a release"
 	@echo "make bench          measure speed, memory and accuracy; prints a table"
 	@echo "make bench-peers    compare with other packages (installs them in $(PEERS))"
 
@@ -40,6 +44,10 @@ $(PEERS)/.ready: pyproject.toml
 	$(PEERS)/bin/python $(PIP) -e . --group peers
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python $(PIP) --group docs
+	@touch $@
+
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/demo.py
 
@@ -48,6 +56,14 @@ test: $(VENV)/.ready
 
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m slow
+
+$(VENV)/.browser: $(VENV)/.ready
+	$(BIN)/python $(PIP) --group browser
+	@touch $@
+
+test-browser: $(VENV)/.browser
+	@$(BIN)/python -m experiments.browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/report
 
 # OTHERS=yes: only on other Pythons than that of `make test`.
 test-versions:
@@ -75,6 +91,21 @@ build: $(VENV)/.ready
 	$(BIN)/python -m build
 	$(BIN)/python tests/wheel.py
 
+# Warnings are errors, links and references that lead nowhere among them.
+SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q
+docs: $(VENV)/.docs
+	$(SPHINX) -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+docs-links: $(VENV)/.docs
+	$(SPHINX) -b linkcheck -D plot_gallery=0 docs build/linkcheck
+
+release-check: $(VENV)/.docs
+	$(BIN)/python tests/release.py
+	$(MAKE) lint test build
+	$(BIN)/python tests/wheel.py --every
+	$(MAKE) docs docs-links
+
 bench: $(VENV)/.ready
 	$(BIN)/python -m experiments bench
 
@@ -82,4 +113,4 @@ bench-peers: $(PEERS)/.ready
 	$(PEERS)/bin/python -m experiments peers
 
 clean:
-	rm -rf $(VENV) $(VENV)-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* build dist docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -565,7 +565,7 @@ def test_kernels_may_be_functions_or_several(rng):
 def test_too_few_iterations_are_told(rng):
     X, y = waves(rng)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
-        KernelFactorRegressor("rbf", max_iter=2, tol=0.0).fit(X, y)
+        KernelFactorRegressor(None, max_iter=2, tol=0.0).fit(X, y)
 
 
 def test_random_state_may_be_of_the_old_kind(rng):

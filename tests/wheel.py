@@ -1,13 +1,16 @@
 """Install the wheel in `dist` into a new environment, and use what it brings.
 
-    python tests/wheel.py
+    python tests/wheel.py [--every]
+
+With --every it does so on each Python that is found.
 
 What works from the folder of the sources may still be missing in the wheel: here nothing of that
-folder is in reach.
+folder is in reach. The examples of README.md are run in it too.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,8 +39,14 @@ def wheel(folder: Path) -> Path:
     return found[0].resolve()
 
 
-def main() -> int:
-    built = wheel(versions.ROOT / "dist")
+def readme() -> str:
+    """The Python blocks of README.md, which need no checkout."""
+    text = (versions.ROOT / "README.md").read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S))
+
+
+def try_out(built: Path, interpreter: str) -> None:
+    """Install a wheel on a Python, and use it."""
     with tempfile.TemporaryDirectory() as folder:
         bin_folder = Path(folder) / "environment" / versions.BIN
         python = str(bin_folder / "python")
@@ -45,13 +54,23 @@ def main() -> int:
         def run(*command: str) -> None:
             subprocess.run(command, cwd=folder, check=True)
 
-        run(sys.executable, "-m", "venv", str(bin_folder.parent))
+        run(interpreter, "-m", "venv", str(bin_folder.parent))
         run(python, "-m", "pip", "install", *versions.QUIET, str(built))
         run(python, "-I", "-c", SMOKE)  # without any extra
         run(python, "-m", "pip", "install", *versions.QUIET, f"kofa[cli] @ {built.as_uri()}")
         run(str(bin_folder / "kofa"), "--version")
         run(str(bin_folder / "kofa"), "info", "model.kofa")
-    print(built.name, "works")
+        run(python, "-I", "-c", readme())
+    print(f"{built.name} works on {interpreter}", flush=True)
+
+
+def main() -> int:
+    built = wheel(versions.ROOT / "dist")
+    pythons = {sys.version_info[:2]: sys.executable}
+    if "--every" in sys.argv[1:]:
+        pythons = versions.working(versions.candidates(), (3, 11))
+    for interpreter in pythons.values():
+        try_out(built, interpreter)
     return 0
 
 

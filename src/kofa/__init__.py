@@ -57,8 +57,8 @@ __all__ = [
     "score_summary",
 ]
 
-# Where the names live. They are looked up when first used: the command line, which is a part of
-# this package, should not wait for scikit-learn to show a page of help.
+# Where the names are defined. They are looked up when first used: the command line, which is a part
+# of this package, should not wait for scikit-learn to show a page of help.
 _MODULES = {
     "cross_validation.cross_validate": ("compare", "cross_validate"),
     "scoring.summaries": ("calibration_table", "confusion_table", "score_summary"),

@@ -31,6 +31,7 @@ class KofaError(Exception):
     what : str
         What is wrong, such as "expected counts".
     view, column : names, or the position of a column
+        Where it is wrong.
     got : any value
         Shown in the message behind "but got".
     option : str or None
@@ -42,6 +43,7 @@ class KofaError(Exception):
         More cures: kinds of views to declare, such as "Count", and what to call instead, such as
         "predict_proba". Both have other names on the command line.
     source, line : the file, or the option of the command line, and the place in it
+        Where it stands, if it came from there.
 
     Examples
     --------
@@ -111,15 +113,96 @@ class KofaError(Exception):
 
 
 class DataError(KofaError, ValueError):
-    """The data do not fit what was declared. The message names view, column and cure."""
+    """The data do not fit what was declared. The message names view, column and cure.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, such as "expected counts".
+    view, column : names, or the position of a column
+        Where it is wrong.
+    got : any value
+        Shown in the message behind "but got".
+    option : str or None
+        The parameter that has a wrong value.
+    cure : str
+        What to do about it, such as "round them". The attribute `cure` has all cures in one
+        sentence, also those of `kinds` and `use`.
+    kinds, use : sequences of str
+        More cures: kinds of views to declare, such as "Count", and what to call instead, such as
+        "predict_proba". Both have other names on the command line.
+    source, line : the file, or the option of the command line, and the place in it
+        Where it stands, if it came from there.
+
+    Examples
+    --------
+    >>> import kofa
+    >>> try:
+    ...     kofa.FactorModel({"reads": kofa.Count()}).fit({"reads": [[1, 2], [3, -1]]})
+    ... except kofa.DataError as error:
+    ...     error.view, error.column
+    ('reads', 1)
+    """
 
 
 class DeclarationError(KofaError, ValueError):
-    """A model, view or kernel was declared with a value that it cannot have."""
+    """A model, view or kernel was declared with a value that it cannot have.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, such as "expected counts".
+    view, column : names, or the position of a column
+        Where it is wrong.
+    got : any value
+        Shown in the message behind "but got".
+    option : str or None
+        The parameter that has a wrong value.
+    cure : str
+        What to do about it, such as "round them". The attribute `cure` has all cures in one
+        sentence, also those of `kinds` and `use`.
+    kinds, use : sequences of str
+        More cures: kinds of views to declare, such as "Count", and what to call instead, such as
+        "predict_proba". Both have other names on the command line.
+    source, line : the file, or the option of the command line, and the place in it
+        Where it stands, if it came from there.
+
+    Examples
+    --------
+    >>> import kofa
+    >>> try:
+    ...     kofa.FactorModel(n_factors=-3).fit({"x": [[1.0], [2.0]]})
+    ... except kofa.DeclarationError as error:
+    ...     error.option
+    'n_factors'
+    """
 
 
 class FileError(KofaError, ValueError):
-    """A file cannot be read or written."""
+    """A file cannot be read or written.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong.
+    source : path
+        The file.
+    line : int, str or None
+        The line in it, or a place in words.
+    column : name or None
+        The column.
+    **fields
+        As for `KofaError`.
+
+    Examples
+    --------
+    >>> import kofa
+    >>> try:
+    ...     kofa.load("absent.kofa")
+    ... except kofa.FileError as error:
+    ...     "absent.kofa" in str(error)
+    True
+    """
 
     def __init__(
         self,

@@ -96,10 +96,7 @@ def fit(
     run, completed = found.run, _completed(fit_data, found, rng)
     basis = predictive(run.state, found.roles, found.engine.likelihoods)
     basis = basis.first(parameters.n_factors)
-    inputs = {name: run.state[name] for name in found.inputs}
-    # With outputs, the run has the factors as they follow from the inputs.
-    alone = len(inputs) < len(run.state)
-    own_Z = basis.of_samples(run.Z if alone else found.engine.project(run.state)[0])
+    own_Z = basis.of_samples(found.factors())
     Z = np.zeros((fit_data.samples.n, basis.n_factors))
     Z[seen] = own_Z
     fitted = Fitted(
@@ -128,6 +125,12 @@ class Inferred:
     @property
     def inputs(self) -> list[str]:
         return [name for name, role in self.roles.items() if not role.output]
+
+    def factors(self) -> Array:
+        """Those of the samples given the inputs alone, each by itself: (N, K)."""
+        if len(self.inputs) < len(self.roles):  # the outputs were explained by these
+            return self.run.Z
+        return self.engine.project(self.run.state)[0]
 
 
 def _infer(

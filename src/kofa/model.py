@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from kofa import omics
-from kofa.checks import check_path, flag, with_hints
-from kofa.data.returning import scored
+from kofa.checks import check_path, check_word, flag, with_hints
+from kofa.data.returning import in_container, scored
 from kofa.errors import DataError
 from kofa.fitting import FactorFit, fit
 from kofa.inference.run import Callback
 from kofa.inspection.methods import Inspection
+from kofa.inspection.notebook import as_html
 from kofa.preparation.fitted import Fitted
 from kofa.preparation.parameters import Parameters
 from kofa.results import answers
@@ -174,14 +177,35 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         *,
         resume: bool = False,
     ) -> Self:
-        """Fit to a dict of name → table (arrays by position, DataFrames by index).
+        """Fit to several tables of the same samples.
 
         A MuData or AnnData is taken instead of a dict here and in all other methods: see
         `kofa.omics.from_mudata`. This one, and `fit_transform`, also write what they found into
         it: the factors to ``.obsm["X_kofa"]``, the weights to ``.varm["kofa"]`` of each modality,
         and a summary to ``.uns["kofa"]``.
 
-        With ``resume`` a fit that was broken off continues from its `checkpoint`, if there is one.
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            Tables (n, D): arrays are matched by position, DataFrames by index, and may have
+            different samples in another order. NaN is missing.
+        y : None
+            Not used; scikit-learn's pipelines pass it.
+        resume : bool
+            Continue a fit that was broken off from its `checkpoint`, if there is one.
+
+        Returns
+        -------
+        FactorModel
+            The model itself.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> model.n_factors_
+        1
         """
         found = self._fit(data, resume)
         if omics.is_omics(data):
@@ -195,11 +219,33 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         *,
         resume: bool = False,
     ) -> Any:
-        """Fit as `fit` does, and return the factors of the samples as `transform` would."""
+        """Fit as `fit` does, and return the factors of the samples as `transform` would.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            As for `fit`.
+        y : None
+            Not used; scikit-learn's pipelines pass it.
+        resume : bool
+            As for `fit`.
+
+        Returns
+        -------
+        array or DataFrame (n, K)
+            The posterior means of the factors of all samples in `data`.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> kofa.FactorModel().fit_transform({"x": z * [1.0, 2.0], "y": -z}).shape
+        (50, 1)
+        """
         factors = self._fit(data, resume).factors()
         if omics.is_omics(data):
             omics.annotate(data, self, factors)
-        return factors
+        return self._in_container(factors)
 
     def _fit(self, data: Data, resume: bool = False, of_slips: bool = True) -> FactorFit:
         """`of_slips`: whether to warn of tables that look like a mistake."""
@@ -233,21 +279,85 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         """Factors of new samples from any subset of the views.
 
         Outputs tell about the factors only where no input is given, so that those of samples in
-        the fit are found as those of new samples are. With `n_factors` the first of them only;
-        with outputs the first `n_predictive_` are all that these depend on.
+        the fit are found as those of new samples are.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The samples, with any of the views of the fit.
+        return_cov : bool
+            Return the posterior covariances too.
+        n_factors : int or None
+            Only the first of them; with outputs the first `n_predictive_` are all that these
+            depend on. None is all.
 
         Returns
         -------
-        Z : array or DataFrame (n, K), the posterior means
-        covariance : array (n, K, K), only with ``return_cov``
+        Z : array or DataFrame (n, K)
+            The posterior means.
+        covariance : array (n, K, K)
+            Only with ``return_cov``.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> Z, covariance = model.transform({"y": [[0.0], [1.0], [2.0]]}, return_cov=True)
+        >>> Z.shape, covariance.shape
+        ((3, 1), (3, 1, 1))
         """
-        return answers.factors(self._fitted, data, return_cov, n_factors)
+        found = answers.factors(self._fitted, data, return_cov, n_factors)
+        if return_cov:
+            return self._in_container(found[0]), found[1]
+        return self._in_container(found)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """In which type `transform` and `fit_transform` return factors, as in scikit-learn.
+
+        Parameters
+        ----------
+        transform : "default", "pandas", "polars" or None
+            "default": an array, or a DataFrame where the tables were DataFrames. None changes
+            nothing.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> x = np.random.default_rng(0).normal(size=(50, 1)) * [1.0, 2.0, 3.0]
+        >>> model = kofa.FactorModel(n_factors=1).set_output(transform="pandas")
+        >>> model.fit_transform({"x": x}).columns.tolist()
+        ['factor1']
+        """
+        check_word("transform", transform, (None, "default", "pandas", "polars"))
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # `clone` keeps it
+        return self
+
+    def _in_container(self, factors: Any) -> Any:
+        container = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        return in_container(factors, self.factor_names_[: factors.shape[1]], container)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The names of the columns of `transform`: factor1, factor2, …
 
-        `input_features` is there for scikit-learn's pipelines, and not used: factors are named
-        the same whatever the columns of the views are called.
+        Parameters
+        ----------
+        input_features : array or None
+            Not used: factors are named the same whatever the columns of the views are called.
+            scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        array of str (K,)
+            The names.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> kofa.FactorModel().fit({"x": z * [1.0, 2.0]}).get_feature_names_out()
+        array(['factor1'], dtype=object)
         """
         return np.array(self._fitted.factor_names, dtype=object)
 
@@ -255,26 +365,66 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         """A view of new samples from any of the others, in the user's units.
 
         Real, positive and count views give the mean; a binary view gives zeros and ones, a
-        categorical view labels. The view itself may be in `data`; it is not used. For a
-        kernelized view the prediction is the centred similarity of each sample to the landmarks.
-        Without `view` it is the only output of the model.
+        categorical view labels. For a kernelized view the prediction is the centred similarity of
+        each sample to the landmarks.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The samples, with any of the other views. The view itself may be there; it is not used.
+        view : str or None
+            The view to predict; None is the only output of the model.
+        return_std : bool
+            Return standard deviations too, of real, positive and count views.
 
         Returns
         -------
-        mean : array or DataFrame (n, D); labels are (n,), or a Series
-        std : likewise, only with ``return_std``: noise and all uncertainty of z and w
+        mean : array or DataFrame (n, D)
+            The prediction; labels are (n,), or a Series.
+        std : array or DataFrame (n, D)
+            Only with ``return_std``: noise and all uncertainty of z and w.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> model.predict({"x": [[1.0, 2.0], [2.0, 4.0]]}, "y").round(1)
+        array([[-1.],
+               [-2.]])
         """
         return answers.predict(self._fitted, data, view, return_std)
 
     def predict_proba(self, data: Data, view: str | None = None) -> Any:
         """Probabilities of a binary or categorical view of new samples from any other views.
 
-        All uncertainty of z and w is integrated out. Without `view` it is the only output.
+        All uncertainty of z and w is integrated out.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The samples, with any of the other views.
+        view : str or None
+            The view to predict; None is the only output of the model.
 
         Returns
         -------
-        array or DataFrame : (n, D) probabilities of a one for each column of a binary view;
-            (n, C) for a categorical one, the classes in the order of ``classes_[view]``
+        array or DataFrame
+            (n, D) probabilities of a one for each column of a binary view; (n, C) for a categorical
+            one, the classes in the order of ``classes_[view]``.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> x = np.random.default_rng(0).normal(size=(40, 1))
+        >>> views = {"x": kofa.Real(), "sign": kofa.Categorical()}
+        >>> model = kofa.FactorModel(views, outputs=["sign"])
+        >>> model = model.fit({"x": x, "sign": np.where(x[:, 0] > 0, "plus", "minus")})
+        >>> model.classes_["sign"].tolist()
+        ['minus', 'plus']
+        >>> model.predict_proba({"x": [[2.0], [-2.0]]}).round(1)
+        array([[0., 1.],
+               [1., 0.]])
         """
         return answers.predict_proba(self._fitted, data, view)
 
@@ -283,9 +433,31 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
     ) -> list[Any]:
         """Values that a view of new samples does not exceed with the given probabilities.
 
-        Returns one array or DataFrame (n, D) for each quantile, so that
-        ``low, high = model.predict_quantiles(data, "y", [0.05, 0.95])`` are 90 % intervals, which
-        are also the default. Without `view` it is the only output.
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The samples, with any of the other views.
+        view : str or None
+            The view to predict; None is the only output of the model.
+        quantiles : sequence of float
+            Probabilities between 0 and 1. The default are the ends of intervals of 90 %.
+
+        Returns
+        -------
+        list of arrays or DataFrames (n, D)
+            One for each quantile. Those of counts are whole numbers.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=(200, 1))
+        >>> views = {"x": kofa.Real(), "y": kofa.Real()}
+        >>> model = kofa.FactorModel(views, outputs=["y"])
+        >>> model = model.fit({"x": x, "y": x + rng.normal(size=(200, 1))})
+        >>> low, high = model.predict_quantiles({"x": [[0.0]]}, "y", [0.05, 0.95])
+        >>> bool(low[0, 0] < -1.0) and bool(high[0, 0] > 1.0)
+        True
         """
         return answers.predict_quantiles(self._fitted, data, view, quantiles)
 
@@ -298,9 +470,31 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """What the factors of the samples, from all views in `data`, say about each view.
 
-        Returns a dict of name → what `predict` would return, or that alone for a named `view`.
-        With ``proba`` binary and categorical views give what `predict_proba` would, such as the
-        probabilities of entries that are missing in the view itself.
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The samples, with any of the views.
+        view : str or None
+            One view; None is all.
+        return_std : bool
+            Return standard deviations too, as `predict` does.
+        proba : bool
+            Of binary and categorical views, what `predict_proba` would return, such as the
+            probabilities of entries that are missing in the view itself.
+
+        Returns
+        -------
+        dict of name → array or DataFrame (n, D)
+            What `predict` would return of each view, or that alone for a named `view`.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> back = model.reconstruct({"x": [[1.0, np.nan]]})
+        >>> back["x"].round(1), back["y"].round(1)
+        (array([[1., 2.]]), array([[-1.]]))
         """
         return answers.reconstruct(self._fitted, data, view, return_std, proba)
 
@@ -310,11 +504,51 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         Observed values are returned as they are, in the types they came in where these can hold
         the result. A count is filled with its median, a label with the likeliest class. A
         kernelized view explains similarities, not columns: its holes stay.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The tables, with any of the views.
+
+        Returns
+        -------
+        dict of name → table (n, D)
+            A table for each view of the model, with a row for each sample of any table.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> model.impute({"x": [[1.0, np.nan]], "y": [[-1.0]]})["x"].round(1)
+        array([[1., 2.]])
         """
         return answers.impute(self._fitted, data)
 
     def score(self, data: Data, y: None = None) -> float:  # noqa: ARG002
-        """Mean over samples of a lower bound on the log-density of what is observed of them."""
+        """Mean over samples of a lower bound on the log-density of what is observed of them.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The samples, with any of the views.
+        y : None
+            Not used; scikit-learn's searches pass it.
+
+        Returns
+        -------
+        float
+            The mean of `score_samples`; larger is better.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> x = np.random.default_rng(0).normal(size=(100, 1)) + np.zeros(3)
+        >>> x += 0.1 * np.random.default_rng(1).normal(size=x.shape)
+        >>> model = kofa.FactorModel().fit({"x": x})
+        >>> model.score({"x": x}) > model.score({"x": x + [0.0, 5.0, 0.0]})
+        True
+        """
         scores = self.score_samples(data)
         if not len(scores):
             what = "expected at least one sample to score but got none"
@@ -324,7 +558,24 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
     def score_samples(self, data: Data) -> Any:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units.
 
-        A Series by sample where these have names.
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The samples, with any of the views.
+
+        Returns
+        -------
+        array (n,), or Series by sample where these have names
+            A lower bound on the log-density of each.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> x = np.random.default_rng(0).normal(size=(100, 1)) + np.zeros(3)
+        >>> x += 0.1 * np.random.default_rng(1).normal(size=x.shape)
+        >>> model = kofa.FactorModel().fit({"x": x})
+        >>> int(model.score_samples({"x": [[1.0, 1.0, 1.0], [1.0, 5.0, 1.0]]}).argmin())
+        1
         """
         given = answers.given(self._fitted, data)
         return scored(given.scores(), given.samples)
@@ -332,7 +583,15 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
     def rename_factors(self, names: Mapping[str, str] | Sequence[str]) -> Self:
         """Give factors names of your own, which all tables, plots and files then have.
 
-        `names` is a dict of old → new, or a list for the first factors.
+        Parameters
+        ----------
+        names : dict of old → new, or list of str
+            A list names the first factors.
+
+        Returns
+        -------
+        FactorModel
+            The model itself.
 
         Examples
         --------
@@ -345,16 +604,87 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         self._remember(self._fitted.renamed(names))
         return self
 
+    # ------------------------------------------------------------ notebooks
+
+    def _repr_html_(self) -> str | None:
+        """The views and what factors explain of them, unless scikit-learn is to show text."""
+        if get_config()["display"] != "diagram":
+            return None
+        return as_html(self._parameters, getattr(self, "_found", None))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        html = self._repr_html_()
+        return {"text/plain": repr(self)} | ({} if html is None else {"text/html": html})
+
     # ------------------------------------------------------------ files
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        data: Data | None = None,
+        *,
+        covariates: Any = None,
+        sets: Any = None,
+        evaluation: Any = None,
+        image_shape: Any = None,
+        title: str | None = None,
+    ) -> None:
+        """Write what the model found as one HTML file, for people without Python.
+
+        It opens from the disk by a double click, and asks the network for nothing. Needs the extra
+        ``kofa[report]``.
+
+        Parameters
+        ----------
+        path : path
+            A file that is there is replaced.
+        data : dict of name → table, MuData or AnnData, or None
+            The samples to show, mostly those of the fit. With them come predictions, and colours by
+            columns of views. None shows the samples that the model keeps of its fit.
+        covariates : DataFrame, Series, dict or array, or None
+            What else is known of the samples, as for `associate`.
+        sets : dict of name → features, DataFrame, or the path of a GMT file, or None
+            Feature sets, as for `enrich`.
+        evaluation : DataFrame, path, or pair of DataFrames, or None
+            Scores of held-out samples from `kofa.cross_validate`, with ``return_predictions`` also
+            their predictions; or the file that ``kofa evaluate`` wrote. None tells how well the
+            outputs in `data` are predicted, and says so.
+        image_shape : pair, or dict of name → pair, or None
+            Rows and columns of views whose features are pixels.
+        title : str or None
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> x = np.random.default_rng(0).normal(size=(50, 3))
+        >>> path = Path(mkdtemp(), "report.html")
+        >>> kofa.FactorModel().fit({"x": x}).report(path)
+        >>> path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        # By name, because reports are made of what is below a model.
+        page = import_module("kofa.report.page")
+        page.write_report(
+            self, path, data=data, covariates=covariates, sets=sets, evaluation=evaluation,
+            image_shape=image_shape, title=title,
+        )  # fmt: skip
 
     def save(self, path: str | PathLike[str], samples: bool = True) -> None:
         """Write the model to one file, from which `kofa.load` reads it back to the last bit.
 
-        With ``samples=False`` the file has neither the names nor the factors of the samples of the
-        fit, which tables and plots take where no data are given; rows that a kernel compares with
-        are part of the model. The file holds no code and is never half-written. Neither `callback`
-        and `checkpoint` nor a `random_state` other than a seed are kept; kernels of your own
-        cannot be.
+        The file holds no code and is never half-written. Neither `callback` and `checkpoint` nor a
+        `random_state` other than a seed are kept; kernels of your own cannot be.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, which is replaced if it is there.
+        samples : bool
+            Keep the names and the factors of the samples of the fit, which tables and plots take
+            where no data are given. Rows that a kernel compares with are part of the model, and
+            always kept.
 
         Examples
         --------
@@ -376,8 +706,18 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
 def load(path: str | PathLike[str]) -> FactorModel:
     """Read a model that `FactorModel.save` wrote; it predicts to the last bit what it did.
 
-    Nothing in the file is run or unpickled, so that a stranger's file can do no harm: what is not
-    a complete and consistent model of kofa is refused with a `kofa.FileError`.
+    Nothing in the file is run or unpickled, so that a file of unknown origin can do no harm: what
+    is not a complete and consistent model of kofa is refused with a `kofa.FileError`.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    FactorModel
+        The fitted model.
 
     Examples
     --------

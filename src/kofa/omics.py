@@ -14,6 +14,8 @@ from kofa.errors import DataError
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import kernel_name
 
+__all__ = ["annotate", "from_mudata"]
+
 FACTORS = "X_kofa"  # in .obsm, named as embeddings are
 KEY = "kofa"  # in .varm and .uns
 _MATRIX = "X"  # the view of an AnnData that stands alone
@@ -47,6 +49,7 @@ def from_mudata(
     Parameters
     ----------
     data : MuData or AnnData
+        What to take tables from.
     views : names, or None
         A modality stands for its ``.X``, ``"rna:counts"`` for a layer of it, and other names for
         columns of ``.obs`` (also ``"rna:batch"`` for one of a modality). The ``.X`` of an AnnData
@@ -233,8 +236,11 @@ def annotate(data: Any, model: Any, factors: Any) -> None:
     Parameters
     ----------
     data : MuData or AnnData
-    model : a fitted `FactorModel`
-    factors : DataFrame (n, K), from ``model.transform`` of tables indexed by ``obs_names``
+        What to write into.
+    model : FactorModel
+        The fitted model.
+    factors : DataFrame (n, K)
+        From ``model.transform`` of tables indexed by ``obs_names``.
 
     Examples
     --------

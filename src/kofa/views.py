@@ -208,8 +208,20 @@ class Real(View):
 class Positive(View):
     """A view of positive numbers, whose logarithms are explained.
 
-    The parameters are those of `Real`, of the logarithms; kernels see logarithms too. Predictions
-    are means of log-normal distributions, in the user's units; quantiles are there too.
+    Predictions are means of log-normal distributions, in the user's units; quantiles are there too.
+
+    Parameters
+    ----------
+    kernel : None, str, kernel, callable, or a list of these
+        As for `Real`: kernels of the standardised logarithms.
+    sparse : bool or "ard"
+        As for `Real`: useless columns are switched off; with a kernel, few landmarks are kept.
+    noise : {"auto", "view", "column"}
+        As for `Real`, of the logarithms.
+    scale : bool
+        Standardise the logarithms.
+    landmarks : {"auto", "all"}, int, or `kofa.Landmarks`
+        As for `Real`.
 
     Examples
     --------

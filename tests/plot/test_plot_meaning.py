@@ -7,17 +7,7 @@ import pandas as pd
 import pytest
 
 import kofa
-from drawn import every_kind, legend_of, texts, tick_names, values_of
-
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
+from drawn import legend_of, texts, tick_names, values_of
 
 
 @pytest.fixture

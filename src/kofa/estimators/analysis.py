@@ -57,5 +57,26 @@ class KernelFactorAnalysis(KernelFactors):
     """
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002
-        """Fit to X (n, D): array, list of rows, or DataFrame. NaN is missing; y is not used."""
+        """Fit to the rows of a table.
+
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+        y : None
+            Not used; scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        KernelFactorAnalysis
+            The estimator itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorAnalysis
+        >>> X = np.random.default_rng(0).normal(size=(30, 1)) * [1.0, 2.0, 3.0]
+        >>> KernelFactorAnalysis("linear").fit(X).n_factors_
+        1
+        """
         return self._fit(self._read(X, in_fit=True))

@@ -77,12 +77,50 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------ factors
 
     def transform(self, X: Any) -> Array:
-        """The factors of the rows of X, (n, K): posterior means given X alone."""
+        """The factors of rows.
+
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+
+        Returns
+        -------
+        array or DataFrame (n, K)
+            Posterior means given X alone; a DataFrame after ``set_output(transform="pandas")``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorAnalysis
+        >>> X = np.random.default_rng(0).normal(size=(30, 1)) * [1.0, 2.0, 3.0]
+        >>> KernelFactorAnalysis("linear").fit(X).transform(X[:5]).shape
+        (5, 1)
+        """
         given = self._given(X)
         return np.asarray(self.model_.transform(given))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the columns of `transform`: factor1, factor2, …"""
+        """The names of the columns of `transform`: factor1, factor2, …
+
+        Parameters
+        ----------
+        input_features : array or None
+            Not used: factors are named the same whatever the columns of X are called.
+
+        Returns
+        -------
+        array of str (K,)
+            The names.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorAnalysis
+        >>> X = np.random.default_rng(0).normal(size=(30, 1)) * [1.0, 2.0, 3.0]
+        >>> KernelFactorAnalysis("linear").fit(X).get_feature_names_out()
+        array(['factor1'], dtype=object)
+        """
         check_is_fitted(self, "model_")
         super().get_feature_names_out(input_features)  # checks the names that it is given
         return np.array(self.model_.factor_names_, dtype=object)

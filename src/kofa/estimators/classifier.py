@@ -62,9 +62,29 @@ callback
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to X (n, D) and y: classes (n,), or zeros and ones (n, labels).
+        """Fit to rows and their classes.
 
-        None or NaN in y is a class, or one of several labels, that is not known.
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+        y : array, list, Series or DataFrame (n,) or (n, labels)
+            Classes, or zeros and ones. None or NaN is a class, or one of several labels, that
+            is not known.
+
+        Returns
+        -------
+        KernelFactorClassifier
+            The estimator itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorClassifier
+        >>> X = np.random.default_rng(0).normal(size=(40, 1))
+        >>> y = np.where(X[:, 0] > 0, "plus", "minus")
+        >>> KernelFactorClassifier("linear").fit(X, y).classes_.tolist()
+        ['minus', 'plus']
         """
         X = self._read(X, in_fit=True)
         labels, known, classes = labels_of(y, self)
@@ -78,12 +98,52 @@ callback
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """(n, classes) probabilities, or (n, labels) of a one; all uncertainty is averaged over."""
+        """Probabilities of the classes; all uncertainty is averaged over.
+
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+
+        Returns
+        -------
+        array (n, classes), or (n, labels)
+            In the order of `classes_`; of several labels, the probability of a one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorClassifier
+        >>> X = np.random.default_rng(0).normal(size=(40, 1))
+        >>> y = np.where(X[:, 0] > 0, "plus", "minus")
+        >>> KernelFactorClassifier("linear").fit(X, y).predict_proba([[2.0]]).round(1)
+        array([[0., 1.]])
+        """
         given = self._given(X)
         return np.asarray(self.model_.predict_proba(given, TARGET))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of each row, (n,), or zeros and ones (n, labels)."""
+        """The likeliest class of each row, or zeros and ones of several labels.
+
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+
+        Returns
+        -------
+        array (n,), or (n, labels)
+            Classes as they were in y.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorClassifier
+        >>> X = np.random.default_rng(0).normal(size=(40, 1))
+        >>> y = np.where(X[:, 0] > 0, "plus", "minus")
+        >>> KernelFactorClassifier("linear").fit(X, y).predict([[2.0], [-2.0]]).tolist()
+        ['plus', 'minus']
+        """
         probability = self.predict_proba(X)
         if self._multilabel:
             return np.asarray(probability > 0.5).astype(int)
@@ -93,6 +153,29 @@ callback
         """The share of rows that are predicted right; those that are not known are left out.
 
         Of several labels, all must be right, and all must be known.
+
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+        y : array, list, Series or DataFrame (n,) or (n, labels)
+            The true classes.
+        sample_weight : array (n,) or None
+            How much each row counts; None is all alike.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorClassifier
+        >>> X = np.random.default_rng(0).normal(size=(40, 1))
+        >>> y = np.where(X[:, 0] > 0, "plus", "minus")
+        >>> KernelFactorClassifier("linear").fit(X, y).score(X, y) > 0.9
+        True
         """
         labels, known, _ = labels_of(y, self)
         known = np.asarray(known.reshape(len(known), -1).all(axis=1))

@@ -50,7 +50,29 @@ callback
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to X (n, D) and y (n,) or (n, targets); NaN in y is a target that is not known."""
+        """Fit to rows and their targets.
+
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+        y : array, list, Series or DataFrame (n,) or (n, targets)
+            The targets. NaN is one that is not known.
+
+        Returns
+        -------
+        KernelFactorRegressor
+            The estimator itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorRegressor
+        >>> X = np.random.default_rng(0).normal(size=(40, 2))
+        >>> y = X @ [1.0, -1.0]
+        >>> KernelFactorRegressor("linear").fit(X, y)
+        KernelFactorRegressor(kernel='linear')
+        """
         X = self._read(X, in_fit=True)
         targets = numbers(y, self)
         check_known(X, ~np.isnan(targets))
@@ -61,26 +83,88 @@ callback
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean of the targets of each row, in the units of y and its shape.
 
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+        return_std : bool
+            Return standard deviations too.
+
         Returns
         -------
         mean : array (n,) or (n, targets)
-        std : likewise, only with ``return_std``: noise and all uncertainty of the model
+            The prediction.
+        std : array (n,) or (n, targets)
+            Only with ``return_std``: noise and all uncertainty of the model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorRegressor
+        >>> X = np.random.default_rng(0).normal(size=(40, 2))
+        >>> y = X @ [1.0, -1.0]
+        >>> KernelFactorRegressor("linear").fit(X, y).predict([[2.0, 0.0]]).round(1)
+        array([2.])
         """
         given = self._given(X)
         predicted = self.model_.predict(given, TARGET, return_std)
         return tuple(map(self._like_y, predicted)) if return_std else self._like_y(predicted)
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.95)) -> list[Array]:
-        """Values that the targets do not exceed with the given probabilities, one array each.
+        """Values that the targets do not exceed with the given probabilities.
 
-        The default are 90 % intervals: ``low, high = model.predict_quantiles(X)``.
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+        quantiles : sequence of float
+            Probabilities between 0 and 1. The default are the ends of intervals of 90 %.
+
+        Returns
+        -------
+        list of arrays (n,) or (n, targets)
+            One for each quantile.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorRegressor
+        >>> X = np.random.default_rng(0).normal(size=(40, 2))
+        >>> y = X @ [1.0, -1.0]
+        >>> low, high = KernelFactorRegressor("linear").fit(X, y).predict_quantiles([[2.0, 0.0]])
+        >>> bool(low[0] <= 2.0 <= high[0])
+        True
         """
         given = self._given(X)
         tables = self.model_.predict_quantiles(given, TARGET, quantiles)
         return [self._like_y(table) for table in tables]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R², the mean over targets; entries of y that are not known are left out."""
+        """R², the mean over targets; entries of y that are not known are left out.
+
+        Parameters
+        ----------
+        X : array, list of rows or DataFrame (n, D)
+            The rows. NaN is missing.
+        y : array, list, Series or DataFrame (n,) or (n, targets)
+            The true targets.
+        sample_weight : array (n,) or None
+            How much each row counts; None is all alike.
+
+        Returns
+        -------
+        float
+            1 where all are predicted exactly.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kofa.estimators import KernelFactorRegressor
+        >>> X = np.random.default_rng(0).normal(size=(40, 2))
+        >>> y = X @ [1.0, -1.0]
+        >>> round(KernelFactorRegressor("linear").fit(X, y).score(X, y), 2)
+        1.0
+        """
         from sklearn.metrics import r2_score  # slow to load; scikit-learn's own mixin waits too
 
         targets = numbers(y, self)

@@ -27,7 +27,7 @@ class Observations:
     group. Complete data, and data where only whole rows are missing, have a single group.
 
     A view whose likelihood is not Gaussian keeps its data in `targets`; its values are
-    pseudo-observations, which `at` places where the likelihood's bound touches.
+    pseudo-observations, those of a bound that is tangent to the likelihood at a given η (`at`).
     """
 
     values: Array
@@ -35,7 +35,7 @@ class Observations:
     columns: Groups
     likelihood: Likelihood | None = None  # None: the values themselves are Gaussian
     targets: Array | None = None
-    excess: float = 0.0  # Σ log-likelihood − Gaussian log-density, where the bound touches
+    excess: float = 0.0  # Σ log-likelihood − Gaussian log-density, where the bound is tangent
 
     @classmethod
     def from_values(cls, values: Array, likelihood: Likelihood | None = None) -> Observations:
@@ -63,7 +63,7 @@ class Observations:
         return self.observed if self.columns.size == 1 else self.observed[:, self.columns.label]
 
     def at(self, eta: Array) -> Observations:
-        """With the pseudo-observations of the bound that touches the likelihood at η (N, D)."""
+        """With the pseudo-observations of the bound that is tangent at η (N, D)."""
         if self.likelihood is None or self.targets is None:
             return self
         values, total = np.empty(eta.shape), 0.0

@@ -17,6 +17,8 @@ from kofa.inference.posterior import Gamma, State, ViewPosterior
 from kofa.inference.statistics import Statistics
 from kofa.linalg import Array, threads_for
 
+_ENOUGH = 1e-9  # share of its value by which a step has to raise the objective, or it is the last
+
 
 @dataclass(frozen=True, eq=False)
 class Term:
@@ -73,7 +75,7 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
         return -value, -(gradient / h).ravel()
 
     begin = (identity * h).ravel()
-    options = {"maxiter": max_iter, "ftol": 1e-13, "gtol": 1e-6 * np.sqrt(n_samples)}
+    options = {"maxiter": max_iter, "ftol": _ENOUGH, "gtol": 1e-6 * np.sqrt(n_samples)}
     with threads_for(100.0 * k**3):
         found = minimize(negative, begin, jac=True, method="L-BFGS-B", options=options)
     better = np.isfinite(found.fun) and found.fun < negative(begin)[0]

@@ -21,9 +21,19 @@ _FORMS = "pass a dict of name → list of features, a DataFrame, or the path of 
 
 
 def read_gmt(path: str | PathLike[str]) -> dict[str, list[str]]:
-    """Feature sets of a GMT file, as those of MSigDB: one set in a line.
+    r"""Feature sets of a GMT file, as those of MSigDB: one set in a line.
 
     Columns are separated by tabs: the name, a description, which is left out, and the features.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    dict of str → list of str
+        The features of each set.
 
     Examples
     --------
@@ -31,7 +41,7 @@ def read_gmt(path: str | PathLike[str]) -> dict[str, list[str]]:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "sets.gmt"
-    ...     _ = path.write_text("REPAIR\\thttps://a.org\\tBRCA1\\tATM\\n", encoding="utf-8")
+    ...     _ = path.write_text("REPAIR\thttps://a.org\tBRCA1\tATM\n", encoding="utf-8")
     ...     read_gmt(path)
     {'REPAIR': ['BRCA1', 'ATM']}
     """
@@ -59,7 +69,7 @@ def _lines(path: str | PathLike[str]) -> list[str]:
     except OSError as error:
         raise FileError(f"it cannot be read ({error.strerror})", path) from error
     except UnicodeDecodeError:
-        raise FileError("it is no text in UTF-8", path, cure="save it as UTF-8") from None
+        raise FileError("it is not text in UTF-8", path, cure="save it as UTF-8") from None
 
 
 def as_sets(given: Any) -> Sets:

@@ -52,10 +52,6 @@ class Inspection:
     def variance_explained(self, data: Any = None, by: str = "factor") -> Any:
         """The share of each view that the factors explain, as a DataFrame.
 
-        By "factor": ``view``, ``factor``, ``r2``. By "view": ``view``, ``r2`` of all factors
-        together and ``shared``, that minus what each would explain by itself. By "feature":
-        ``view``, ``feature``, ``r2``. By "sample": ``sample``, ``view``, ``r2``; needs `data`.
-
         For real and positive views and similarities, r2 = 1 − Σ (y − ŷ)² / Σ (y − ȳ)² over the
         observed entries on the scale of the model, ȳ the mean in fit; for others, deviances stand
         for squares. What factors explain adds up to what they explain together: where two say the
@@ -63,6 +59,20 @@ class Inspection:
         above one. It is below zero where a prediction is worse than the mean: of data that are
         unlike those of the fit, or single samples, and of a factor that only undoes what others
         do wrong. It is NaN where nothing varies.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData, or None
+            The samples; None is those of the fit.
+        by : {"factor", "view", "feature", "sample"}
+            What there is a row for. "sample" needs `data`.
+
+        Returns
+        -------
+        DataFrame
+            By "factor": ``view``, ``factor``, ``r2``. By "view": ``view``, ``r2`` of all factors
+            together and ``shared``, that minus what each would explain by itself. By "feature":
+            ``view``, ``feature``, ``r2``. By "sample": ``sample``, ``view``, ``r2``.
 
         Examples
         --------
@@ -81,12 +91,16 @@ class Inspection:
     def factor_relevance(self) -> Any:
         """Which factor is at work in which view, by the parameters of the model, as a DataFrame.
 
-        ``factor``, ``view``; ``relevance``, the share of the view's variance Σ_d w_dk² /
-        Σ_d (Σ_j w_dj² + 1/τ_d); ``active``, whether it is more than a hundredth of what all factors
-        have there, and more than chance: Σ_d n_d τ_d w_dk² above what a χ² variable of D degrees of
-        freedom exceeds with a probability of 5 %, divided by the number of factors. Of the factor
-        as a whole: ``links``, the views in which it is active; ``label``, "predictive" if an output
-        is among them, else "shared" by several tables, "private" to one, or "weak".
+        Returns
+        -------
+        DataFrame
+            ``factor``, ``view``; ``relevance``, the share of the view's variance Σ_d w_dk² /
+            Σ_d (Σ_j w_dj² + 1/τ_d); ``active``, whether it is more than a hundredth of what all
+            factors have there, and more than chance: Σ_d n_d τ_d w_dk² above what a χ² variable of
+            D degrees of freedom exceeds with a probability of 5 %, divided by the number of
+            factors. Of the factor as a whole: ``links``, the views in which it is active; and
+            ``label``, "predictive" if an output is among them, else "shared" by several tables,
+            "private" to one, or "weak".
 
         Examples
         --------
@@ -102,53 +116,176 @@ class Inspection:
         return factor_relevance(self._fitted)
 
     def factors(self, data: Any = None) -> Any:
-        """The factors of samples, as a DataFrame (n, K): those of the fit, or of new `data`."""
+        """The factors of samples as a table.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData, or None
+            The samples; None is those of the fit.
+
+        Returns
+        -------
+        DataFrame (n, K)
+            A row for each sample, a column for each factor.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> model.factors().shape
+        (50, 1)
+        >>> model.factors({"y": [[1.0], [2.0]]}).columns.tolist()
+        ['factor1']
+        """
         return of_model.factors(self._fitted, data)
 
     def correlate(self, data: Any = None) -> Any:
-        """Pearson's correlation of each factor with each: see `kofa.inspection.correlate`."""
+        """Pearson's correlation of each factor with each: see `kofa.inspection.correlate`.
+
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData, or None
+            The samples; None is those of the fit.
+
+        Returns
+        -------
+        DataFrame
+            ``factor``, ``other`` and ``r``, a row for each pair.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> model.correlate()
+            factor    other    r
+        0  factor1  factor1  1.0
+        """
         return correlate(of_model.factor_table(self._fitted, data))
 
     def associate(self, covariates: Any, data: Any = None, *, ranks: bool = False) -> Any:
         """Test each factor against each covariate: see `kofa.inspection.associate`.
 
-        Samples are matched by name where both have names, else by position.
+        Parameters
+        ----------
+        covariates : DataFrame, Series, dict of name → column, or array
+            What is known of the samples besides. Matched by name where both have names, else by
+            position.
+        data : dict of name → table, MuData or AnnData, or None
+            The samples; None is those of the fit.
+        ranks : bool
+            Replace factors and numbers by their ranks.
+
+        Returns
+        -------
+        DataFrame
+            A row for each factor and covariate: ``factor``, ``covariate``, ``kind``, ``n``,
+            ``statistic``, ``value``, ``r``, ``p``, ``q`` and ``note``.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> model.associate({"age": 40 - 3 * z[:, 0]})[["factor", "covariate", "n"]]
+            factor covariate   n
+        0  factor1       age  50
         """
         return associate(of_model.factor_table(self._fitted, data), covariates, ranks=ranks)
 
     def agreement(self, other: Any, data: Any = None) -> Any:
         """Which factors of another model, or of a table, are the same as those of this one.
 
-        See `kofa.inspection.agreement`. With `data` both are applied to it.
+        Parameters
+        ----------
+        other : FactorModel, DataFrame or array (n, K)
+            The other model, or factors of the same samples.
+        data : dict of name → table, MuData or AnnData, or None
+            Samples that both models are applied to; None is those of the fits.
+
+        Returns
+        -------
+        DataFrame
+            ``factor``, ``matched`` and ``r``: see `kofa.inspection.agreement`.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> model.agreement(-model.factors())
+            factor  matched    r
+        0  factor1  factor1 -1.0
         """
         if isinstance(other, Inspection):
             other = of_model.factor_table(other._fitted, data)
         return agreement(of_model.factor_table(self._fitted, data), other)
 
     def data_overview(self) -> Overview:
-        """What was measured in fit, by view and by sample: see `kofa.inspection.data_overview`."""
+        """What was measured in fit, by view and by sample: see `kofa.inspection.data_overview`.
+
+        Returns
+        -------
+        Overview
+            A pair of DataFrames, ``views`` and ``samples``.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> model.data_overview().views
+          view  n_samples  n_features  missing
+        0    x         50           2      0.0
+        1    y         50           1      0.0
+        """
         return of_model.data_overview(self._fitted)
 
     def bound_terms(self) -> Any:
-        """The bound in the course of the fit, as a DataFrame: ``iteration``, ``term``, ``value``.
+        """The bound in the course of the fit, term by term.
 
-        The terms of an iteration add up to the bound.
+        Returns
+        -------
+        DataFrame
+            ``iteration``, ``term``, ``value``. The terms of an iteration add up to the bound.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> z = np.random.default_rng(0).normal(size=(50, 1))
+        >>> model = kofa.FactorModel().fit({"x": z * [1.0, 2.0], "y": -z})
+        >>> table = model.bound_terms()
+        >>> bool(np.isclose(table[table.iteration == 1].value.sum(), model.lower_bounds_[0]))
+        True
         """
         return bound_terms(self._fitted)
 
     # ------------------------------------------------------------ weights
 
     def weights(self, view: str, tidy: bool = False, standardise: bool = False) -> Any:
-        """⟨W⟩ of a view (D, K): what one unit of each factor adds.
+        """⟨W⟩ of a view: what one unit of each factor adds.
 
         In the user's units for real views, to the logarithm for positive ones, to the η of the
-        likelihood for the others. Of a kernelized view, to the similarities with landmarks (R, K).
+        likelihood for the others. Of a kernelized view, to the similarities with landmarks.
 
-        With ``standardise`` in units of the standard deviation of each column. With ``tidy`` a
-        DataFrame with one row for each column and factor: ``feature``, ``factor``, ``weight``,
-        ``std`` of its posterior, ``standardised``, and ``lfsr``, the local false sign rate
-        Φ(−|weight|/std). With either, the weights of a linear kernel are those of features: what
-        one unit of a factor adds to them, as it changes the similarities.
+        Parameters
+        ----------
+        view : str
+            The view.
+        tidy : bool
+            Return a row for each column and factor.
+        standardise : bool
+            In units of the standard deviation of each column.
+
+        Returns
+        -------
+        array or DataFrame (D, K)
+            Of a kernelized view (R, K), with a row for each landmark. With ``tidy`` a DataFrame of
+            ``feature``, ``factor``, ``weight``, ``std`` of its posterior, ``standardised``, and
+            ``lfsr``, the local false sign rate Φ(−|weight|/std). With ``tidy`` or ``standardise``,
+            the weights of a linear kernel are those of features: what one unit of a factor adds to
+            them, as it changes the similarities.
 
         Examples
         --------
@@ -172,10 +309,22 @@ class Inspection:
         return found(self._fitted, view)
 
     def top_features(self, view: str, factor: str | int, n: int = 10) -> Any:
-        """The features of a view that a factor changes most, as a DataFrame, the strongest first.
+        """The features of a view that a factor changes most, the strongest first.
 
-        ``feature``, ``weight``, ``std``, ``standardised`` (by whose size they are sorted) and
-        ``lfsr`` as in `weights`. `factor` is a name, or a position that counts from zero.
+        Parameters
+        ----------
+        view : str
+            The view.
+        factor : str or int
+            A name, or a position that counts from zero.
+        n : int
+            How many features, at most.
+
+        Returns
+        -------
+        DataFrame
+            ``feature``, ``weight``, ``std``, ``standardised`` (by whose size they are sorted) and
+            ``lfsr``, as in `weights`.
 
         Examples
         --------
@@ -193,22 +342,61 @@ class Inspection:
     ) -> Any:
         """Which sets of features have larger weights: see `kofa.inspection.enrich`.
 
-        Weights are standardised. With `data`, of which the view is a part, it is taken into account
-        how features go together; pass it, or p-values of correlated features are too small.
-        `options` are those of `kofa.inspection.enrich`, such as ``min_size``.
+        Weights are standardised.
+
+        Parameters
+        ----------
+        view : str
+            The view.
+        sets : dict of name → features, DataFrame, or path of a GMT file
+            The sets. A DataFrame has the columns ``set`` and ``feature``.
+        factor : name, position from zero, a list of these, or None
+            Which factors; None is all.
+        data : dict of name → table, MuData or AnnData, or None
+            Tables of which the view is one, from which it is known how features go together. Pass
+            it, or p-values of correlated features are too small.
+        **options
+            Those of `kofa.inspection.enrich`, such as ``min_size``.
+
+        Returns
+        -------
+        DataFrame
+            A row for each factor and set, as from `kofa.inspection.enrich`.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=(100, 1)) * np.repeat([2.0, 0.0], 6) + rng.normal(size=(100, 12))
+        >>> model = kofa.FactorModel().fit({"x": x})
+        >>> sets = {"first": range(6), "last": range(6, 12)}
+        >>> table = model.enrich("x", sets, data={"x": x}, min_size=3)
+        >>> dict(zip(table.set, table.direction))
+        {'last': 'negative', 'first': 'positive'}
         """
         return of_model.enrich(self._fitted, view, sets, factor, data, options)
 
     # ------------------------------------------------------------ data
 
     def outliers(self, data: Any, by: str = "sample", threshold: float = OUTLYING) -> Any:
-        """Samples, or single values, that are unlike the others given their factors: a DataFrame.
+        """Samples, or single values, that are unlike the others given their factors.
 
-        By "sample": ``sample``, ``view``; ``statistic``, the mean of squared residuals in units of
-        the noise (or deviances), about one; ``p`` by their distribution over the samples, and ``q``
-        by Benjamini and Hochberg. By "entry", those that are at least `threshold` standard
-        deviations from what is expected: ``sample``, ``view``, ``feature``, ``value``,
-        ``expected`` and ``z``, the furthest first; not of kernelized views.
+        Parameters
+        ----------
+        data : dict of name → table, MuData or AnnData
+            The samples.
+        by : {"sample", "entry"}
+            What there is a row for. "entry" has no kernelized views.
+        threshold : float
+            By "entry", how many standard deviations from what is expected a value is at least.
+
+        Returns
+        -------
+        DataFrame
+            By "sample": ``sample``, ``view``; ``statistic``, the mean of squared residuals in units
+            of the noise (or deviances), about one; ``p`` by their distribution over the samples,
+            and ``q`` by Benjamini and Hochberg. By "entry": ``sample``, ``view``, ``feature``,
+            ``value``, ``expected`` and ``z``, the furthest first.
 
         Examples
         --------
@@ -226,11 +414,19 @@ class Inspection:
     # ------------------------------------------------------------ relevance
 
     def relevance_vectors(self, view: str) -> Any:
-        """The samples that a sparse kernelized view compares others with, as a DataFrame.
+        """The samples that a sparse kernelized view compares others with.
 
-        Columns: ``sample``; ``relevance``, what the log-evidence of the outputs loses without it,
-        or would gain with it if it was not kept (without outputs, the variance of the kernel that
-        it adds); ``order`` in which it was chosen, −1 if it was not; ``kept``.
+        Parameters
+        ----------
+        view : str
+            A view with a kernel and ``sparse=True``.
+
+        Returns
+        -------
+        DataFrame
+            ``sample``; ``relevance``, what the log-evidence of the outputs loses without it, or
+            would gain with it if it was not kept (without outputs, the variance of the kernel that
+            it adds); ``order`` in which it was chosen, −1 if it was not; ``kept``.
 
         Examples
         --------
@@ -245,10 +441,28 @@ class Inspection:
         return relevance_vectors(view, self._fitted.view(view))
 
     def feature_relevance(self, view: str) -> Any:
-        """How much each feature of a view matters, as a DataFrame, the most relevant first.
+        """How much each feature of a view matters, the most relevant first.
 
-        For a kernel with ``relevance="learn"``: λ, relative to a mean of one where the width was
-        free. For a sparse view without a kernel: the signal of each column in units of its noise.
+        Parameters
+        ----------
+        view : str
+            A view whose kernel has ``relevance="learn"``, or a sparse view without a kernel.
+
+        Returns
+        -------
+        DataFrame
+            ``feature``; ``relevance``, for a kernel λ, relative to a mean of one where the width
+            was free, and for a sparse view the signal of each column in units of its noise;
+            ``selected``, whether `selected_features` has it.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=(100, 1)) * [2.0, 1.0, 0.0] + rng.normal(size=(100, 3))
+        >>> model = kofa.FactorModel({"x": kofa.Real(sparse=True)}).fit({"x": x})
+        >>> model.feature_relevance("x").columns.tolist()
+        ['feature', 'relevance', 'selected']
         """
         return feature_relevance(view, self._fitted.view(view), self._fitted.posterior[view])
 
@@ -257,9 +471,21 @@ class Inspection:
     ) -> list[Any]:
         """Names (or positions) of the features of a view that matter, in the order of the columns.
 
-        The `top` most relevant, or those with a relevance of at least `threshold`; by default all
-        that were not switched off: λ above a hundredth of the largest, or columns with more
-        signal than chance gives the largest of as many without.
+        Parameters
+        ----------
+        view : str
+            A view as for `feature_relevance`.
+        top : int or None
+            The most relevant ones, so many.
+        threshold : float or None
+            Those with a relevance of at least this. None, without `top`, is all that were not
+            switched off: λ above a hundredth of the largest, or columns with more signal than
+            chance gives the largest of as many without.
+
+        Returns
+        -------
+        list
+            Names of columns, or positions where these have no names.
 
         Examples
         --------
@@ -286,11 +512,29 @@ class Inspection:
         return [f for f, on in zip(feature_names(one), chosen, strict=True) if on]
 
     def kernel_weights(self, output: str | None = None) -> Any:
-        """The share of each kernel, as a DataFrame with columns ``view``, ``kernel``, ``weight``.
+        """The share of each kernel, in the factors or in the predictions of an output.
 
-        Without `output`, the share in the posterior precision of the factors; with the name of an
-        output view, the share in the variance of its predictions. Views without a kernel count as
-        one. Shares add up to one.
+        Views without a kernel count as one. Shares add up to one.
+
+        Parameters
+        ----------
+        output : str or None
+            None: the share in the posterior precision of the factors. The name of an output: the
+            share in the variance of its predictions.
+
+        Returns
+        -------
+        DataFrame
+            ``view``, ``kernel`` and ``weight``.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> x = np.random.default_rng(0).normal(size=(40, 2))
+        >>> views = {"x": kofa.Real(kernel=["linear", "rbf"]), "y": kofa.Real()}
+        >>> model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "y": x.sum(axis=1)})
+        >>> model.kernel_weights("y").kernel.tolist()
+        ['Linear', 'RBF']
         """
         fitted = self._fitted
         if output is not None and not fitted.view(output).role.output:

@@ -26,7 +26,7 @@ def kept(fitted: Fitted, cure: str = "pass data=, the tables of some samples") -
             "this model keeps no samples of its fit: it was saved with samples=False or by kofa "
             "0.1, or they were too many"
         )
-        raise DataError(what, cure=cure)
+        raise DataError(what, option="data", cure=cure)
     return fitted.samples
 
 

@@ -17,7 +17,22 @@ from kofa.linalg import IntArray
 
 
 class Overview(NamedTuple):
-    """What `data_overview` gives: two DataFrames."""
+    """What `data_overview` gives: two DataFrames.
+
+    Parameters
+    ----------
+    views : DataFrame
+        A row for each view: ``view``, ``n_samples``, ``n_features`` and ``missing``.
+    samples : DataFrame (n, views)
+        How many features of each view each sample has.
+
+    Examples
+    --------
+    >>> import kofa
+    >>> kofa.inspection.data_overview({"x": [[1.0, 2.0], [3.0, 4.0]]}).views
+      view  n_samples  n_features  missing
+    0    x          2           2      0.0
+    """
 
     views: Any
     samples: Any

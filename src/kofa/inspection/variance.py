@@ -36,7 +36,8 @@ def variance_explained(fitted: Fitted, data: Any = None, by: str = "factor") -> 
 def _kept(fitted: Fitted) -> Mapping[str, Explained]:
     if not fitted.explained:
         what = "this model does not keep what it explained in fit: kofa 0.1 saved it"
-        raise DataError(what, cure="pass data=, the tables that it was fitted to")
+        cure = "pass data=, the tables that it was fitted to"
+        raise DataError(what, option="data", cure=cure)
     return fitted.explained
 
 
@@ -90,9 +91,14 @@ def _share(part: Any, total: Any) -> Any:
     return np.where(total > 0, part / np.where(total > 0, total, 1.0), np.nan)
 
 
+def shares_by_factor(sums: Mapping[str, Explained]) -> dict[str, Array]:
+    """The share of each view that each factor explains, (K,)."""
+    return {name: _share(one.factors, one.total.sum()) for name, one in sums.items()}
+
+
 def _by_factor(fitted: Fitted, sums: Mapping[str, Explained]) -> Any:
     names = fitted.factor_names
-    r2 = [_share(one.factors, one.total.sum()) for one in sums.values()]
+    r2 = list(shares_by_factor(sums).values())
     return frame(
         {
             "view": [view for view in sums for _ in names],

@@ -31,6 +31,8 @@ class Diffusion(Kernel):
         How many others each row is joined to.
     time : float or "auto"
         How far it spreads. "auto" is learnt from the output views where there are some, else 5.
+    graph : None
+        The rows that are joined, as `of` finds them; fit does it by itself.
 
     Examples
     --------

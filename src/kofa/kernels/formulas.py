@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from kofa import tuning
@@ -16,6 +17,7 @@ from kofa.linalg import Array, IntArray, by_rows, filled_up, inner, squared_dist
 
 _SHOWN = 8  # features whose relevance a repr lists
 _CACHE = 2**15  # numbers that stay near the processor
+_MOST_PACKED = 2**25  # differences of features that are kept, in single precision: 128 MB
 LARGEST = 1e150  # whose square is still a number
 
 # What other tools call a width, or what they have in its place.
@@ -140,6 +142,22 @@ class Weighted(Kernel):
 class Linear(Weighted):
     """k(x, v) = Σ_j λ_j x_j v_j / D, λ_j = 1 unless `relevance` says otherwise.
 
+    Parameters
+    ----------
+    relevance : None, "learn", "auto" or numbers
+        λ_j ≥ 0 of each feature, in the order of the columns. None is one for all; "learn" finds
+        the λ that explain the output views best, and "auto" does so where there are some.
+    groups : None or sequence
+        A label for each feature; features with the same label share one λ.
+    sparsity : None or float
+        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j); 0
+        is none. None is a prior that lets no feature stand out, or vanish, for little.
+    objective : {"evidence", "reconstruction"}
+        With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
+        "reconstruction" is the published choice, how well the factors explain the kernel.
+
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> kofa.Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
     array([[5.5]])
@@ -170,6 +188,15 @@ class Linear(Weighted):
 class Polynomial(Kernel):
     """k(x, v) = (x·v / D + offset)^degree.
 
+    Parameters
+    ----------
+    degree : int
+        The power.
+    offset : float
+        What is added to the mean product before.
+
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> kofa.Polynomial(degree=2)(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
     array([[42.25]])
@@ -212,8 +239,8 @@ class Radial(Kernel):
         """The kernel at a distance; may overwrite it."""
         raise NotImplementedError
 
-    def slope(self, distance: Array, width: float) -> Array:
-        """d profile / d log width."""
+    def slope(self, distance: Array, width: float, K: Array) -> Array:
+        """d profile / d log width, where the profile is K."""
         raise NotImplementedError
 
     def __call__(self, X: Array, V: Array) -> Array:
@@ -249,6 +276,25 @@ class Radial(Kernel):
 class RBF(Weighted, Radial):
     """k(x, v) = exp(−Σ_j λ_j (x_j − v_j)² / (2 width²)), λ_j = 1 unless `relevance` says otherwise.
 
+    Parameters
+    ----------
+    width : float, "median" or "auto"
+        "median" is the median distance between landmarks. "auto" is learnt from the output views
+        where there are some, else the median.
+    relevance : None, "learn", "auto" or numbers
+        λ_j ≥ 0 of each feature, in the order of the columns. None is one for all; "learn" finds
+        the λ that explain the output views best, and "auto" does so where there are some.
+    groups : None or sequence
+        A label for each feature; features with the same label share one λ.
+    sparsity : None or float
+        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j); 0
+        is none. None is a prior that lets no feature stand out, or vanish, for little.
+    objective : {"evidence", "reconstruction"}
+        With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
+        "reconstruction" is the published choice, how well the factors explain the kernel.
+
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> kofa.RBF(width=1.0)(np.array([[0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])).round(4)
     array([[1.    , 0.3679]])
@@ -273,9 +319,11 @@ class RBF(Weighted, Radial):
         distance /= width
         return np.exp(distance, out=distance)
 
-    def slope(self, distance: Array, width: float) -> Array:
-        scaled = distance / width / width
-        return np.asarray(scaled * np.exp(-0.5 * scaled))
+    def slope(self, distance: Array, width: float, K: Array) -> Array:
+        slope = distance / width
+        slope /= width
+        slope *= K
+        return slope
 
     def typical(self, distance: float) -> float:
         return float(np.sqrt(distance))
@@ -286,6 +334,25 @@ class RBF(Weighted, Radial):
 class Laplacian(Weighted, Radial):
     """k(x, v) = exp(−Σ_j λ_j |x_j − v_j| / width), λ_j = 1 unless `relevance` says otherwise.
 
+    Parameters
+    ----------
+    width : float, "median" or "auto"
+        "median" is the median distance between landmarks. "auto" is learnt from the output views
+        where there are some, else the median.
+    relevance : None, "learn", "auto" or numbers
+        λ_j ≥ 0 of each feature, in the order of the columns. None is one for all; "learn" finds
+        the λ that explain the output views best, and "auto" does so where there are some.
+    groups : None or sequence
+        A label for each feature; features with the same label share one λ.
+    sparsity : None or float
+        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j); 0
+        is none. None is a prior that lets no feature stand out, or vanish, for little.
+    objective : {"evidence", "reconstruction"}
+        With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
+        "reconstruction" is the published choice, how well the factors explain the kernel.
+
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> kofa.Laplacian(width=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
     array([[1.    , 0.3679]])
@@ -305,23 +372,24 @@ class Laplacian(Weighted, Radial):
     def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:
         assert not isinstance(self.width, str)
         # −Σ H_nu |x_nj − v_uj| / width, H = G∘K
-        return _gaps(X, V, G * K) / -self.width
+        return gap_sums(X, V, G * K) / -self.width
 
     def profile(self, distance: Array, width: float) -> Array:
         distance *= -1.0 / width
         return np.exp(distance, out=distance)
 
-    def slope(self, distance: Array, width: float) -> Array:
-        scaled = distance / width
-        return np.asarray(scaled * np.exp(-scaled))
+    def slope(self, distance: Array, width: float, K: Array) -> Array:
+        slope = distance / width
+        slope *= K
+        return slope
 
 
-def _gaps(X: Array, V: Array, H: Array) -> Array:
+def gap_sums(X: Array, V: Array, H: Array) -> Array:
     """Σ_nu H_nu |x_nj − v_uj|: (D,), block by block, in single precision on unit scale."""
     same = X is V
     if same:  # every pair once
         H = np.triu(H + H.T, 1)
-    unit = np.maximum(np.abs(V).max(axis=0), np.finfo(float).tiny)
+    unit = _unit(V)
     x, v, h = (np.ascontiguousarray(a, dtype=np.float32) for a in (X / unit, V / unit, H))
     total, step = np.zeros(X.shape[1]), max(1, 2 * _CACHE // max(1, v.size))
     for start in range(0, len(x), step):
@@ -332,9 +400,53 @@ def _gaps(X: Array, V: Array, H: Array) -> Array:
     return np.asarray(total * unit)
 
 
+def _unit(V: Array) -> Array:
+    return np.maximum(np.abs(V).max(axis=0), np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class PackedGaps:
+    """|x_nj − x_uj| of all pairs of rows n < u, for sums with many different H."""
+
+    gaps: NDArray[np.float32]  # (pairs, D), on unit scale
+    unit: Array  # (D,)
+
+    @classmethod
+    def of(cls, X: Array) -> PackedGaps | None:
+        """None where they would take too much memory."""
+        n, D = X.shape
+        if n * (n - 1) // 2 * D > _MOST_PACKED:
+            return None
+        unit = _unit(X)
+        x, gaps, start = (X / unit).astype(np.float32), np.empty((n * (n - 1) // 2, D), "f4"), 0
+        for i in range(n - 1):
+            np.abs(x[i + 1 :] - x[i], out=gaps[start : (start := start + n - 1 - i)])
+        return cls(gaps, unit)
+
+    def sums(self, H: Array) -> Array:
+        """`gap_sums` with a symmetric H."""
+        h, total = squareform(H, checks=False).astype(np.float32), np.zeros(len(self.unit))
+        step = max(1, 2 * _CACHE // max(1, len(self.unit)))
+        for start in range(0, len(h), step):
+            some = slice(start, start + step)
+            total += h[some] @ self.gaps[some]
+        return np.asarray(2.0 * total * self.unit)
+
+
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The data are the kernel: samples × samples in fit, new samples × fitted samples after."""
+    """The data are the kernel: samples × samples in fit, new samples × fitted samples after.
+
+    Examples
+    --------
+    >>> import numpy as np, kofa
+    >>> x = np.random.default_rng(0).normal(size=(30, 2))
+    >>> model = kofa.FactorModel({"x": kofa.Real(kernel=kofa.Precomputed())}, n_factors=2)
+    >>> model.fit_transform({"x": x @ x.T}).shape
+    (30, 2)
+    >>> model.transform({"x": np.ones((5, 2)) @ x.T}).shape
+    (5, 2)
+    """
 
     @property
     def takes_missing(self) -> bool:

@@ -21,9 +21,16 @@ from kofa.linalg import Array, centre
 class Mixture(Kernel):
     """k(x, v) = Σ_m weight_m k_m(x, v): several kernels that explain a view as one.
 
-    With ``weights="learn"`` they are those that explain the output views best; without outputs,
-    all kernels have the same variance.
+    Parameters
+    ----------
+    kernels : list of kernels, or of their names
+        The k_m.
+    weights : "learn", or numbers
+        "learn" finds those that explain the output views best; without outputs, all kernels have
+        the same variance.
 
+    Examples
+    --------
     >>> import numpy as np, kofa
     >>> both = kofa.Mixture([kofa.Linear(), kofa.RBF(1.0)], weights=[0.5, 2.0])
     >>> both(np.array([[1.0]]), np.array([[1.0]]))

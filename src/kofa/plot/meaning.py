@@ -46,11 +46,12 @@ def associations(
 ) -> Any:
     """How factors go with covariates: a heat map, with stars where that is hardly chance.
 
-    Stars: q below .05 (*), .01 (**) and .001 (***).
+    Stars: q below .05 (``*``), .01 (``**``) and .001 (``***``).
 
     Parameters
     ----------
     model : FactorModel, or the table from ``model.associate(covariates)``
+        What is drawn.
     covariates : DataFrame, Series, dict or array
         As for `kofa.inspection.associate`.
     data : dict of name → table, MuData or AnnData, or None
@@ -60,6 +61,7 @@ def associations(
     show : "effect" or "q"
         Colours by the correlation (of categories η, which has no sign), or by −log10 q.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -135,8 +137,11 @@ def enrichment(
     Parameters
     ----------
     model : FactorModel, or the table from ``model.enrich(view, sets)``
+        What is drawn.
     view : str
+        The view.
     sets : dict of name → features, DataFrame, or path of a GMT file
+        As for `kofa.inspection.enrich`.
     factor : name or position (the first is 0), a list of them, or None
         None is all.
     data : dict of name → table, MuData or AnnData, or None
@@ -144,7 +149,9 @@ def enrichment(
     n : int
         How many sets: those with the least q.
     ax : Axes or None
+        Where to draw; None is a new figure.
     **options : those of `kofa.inspection.enrich`
+        Such as ``min_size``.
 
     Returns
     -------
@@ -199,7 +206,7 @@ def _draw_dots(rows: Any, factor: Any, ax: Any) -> Any:
     ax.set_ylim(len(rows) - 0.5, -0.5)
     name_axis(ax.yaxis, rows["set"].tolist(), 30)
     ax.set_xlabel("−log10 q")
-    ax.set_title(style.clipped(factor, 24), loc="left")
+    ax.set_title(style.clipped(factor, 24), loc="right")  # names of sets are to the left
     ax.legend(loc="lower right")  # where the least are far from the edge
     return ax
 
@@ -230,10 +237,13 @@ def agreement(model: Any, other: Any = None, data: Any = None, ax: Any = None) -
     Parameters
     ----------
     model : FactorModel; factors as a DataFrame or array; or the table from ``model.agreement``
+        What is drawn.
     other : FactorModel, or factors as a DataFrame or array
+        What it is compared with; not needed with a table of agreement.
     data : dict of name → table, MuData or AnnData, or None
         The samples, if models are given; None is those of the fits.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------

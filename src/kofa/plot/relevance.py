@@ -35,12 +35,15 @@ def feature_relevance(
     Parameters
     ----------
     model : FactorModel, or the table from ``model.feature_relevance(view)``
+        What is drawn.
     view : str
+        The view.
     n : int
         How many bars.
     image_shape : (rows, columns), or None
         The features are the pixels of an image of this shape, row by row.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -121,6 +124,7 @@ def relevance_vectors(
     Parameters
     ----------
     model : FactorModel
+        What is drawn.
     view : str
         A view with a kernel that is declared with ``sparse=True``.
     x, y : name or position (the first is 0) of a factor
@@ -128,6 +132,7 @@ def relevance_vectors(
     names : bool
         Write the names of relevance vectors beside them, where there is room.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -158,12 +163,12 @@ def relevance_vectors(
         ax, across[rows], up[rows], s=area, color="none", edgecolors=style.SECOND, linewidths=1.0
     )
     zero_lines(ax, x=len(chosen) > 1)
-    if names:
-        ax.autoscale_view()
-        name_points(ax, across[rows], up[rows], kept["sample"].tolist(), np.arange(len(kept)))
     ax.set_xlabel("sample" if len(chosen) == 1 else style.clipped(chosen[0], 30))
     ax.set_ylabel(style.clipped(chosen[-1], 30))
     ax.set_title(f"{len(kept)} relevance vectors of {len(found):,} samples", loc="left")
+    if names:
+        ax.autoscale_view()
+        name_points(ax, across[rows], up[rows], kept["sample"].tolist(), np.arange(len(kept)))
     return ax
 
 
@@ -182,8 +187,11 @@ def kernel_weights(model: Any, output: str | None = None, ax: Any = None) -> Any
     Parameters
     ----------
     model : FactorModel, or the table from ``model.kernel_weights()``
+        What is drawn.
     output : str or None
+        The output; None is the share in the factors.
     ax : Axes or None
+        Where to draw; None is a new figure.
 
     Returns
     -------
@@ -219,7 +227,9 @@ def kernel(model: Any, data: Any, view: Any, by: Any = 0) -> Any:
     Parameters
     ----------
     model : FactorModel
+        What is drawn.
     data : dict of name → table, MuData or AnnData
+        The samples.
     view : str
         A view with a kernel.
     by : name or position (the first is 0) of a factor, or None
@@ -280,7 +290,7 @@ def draw_kernel(panels: Any, similarity: Array, back: Array) -> None:
     for ax, title, matrix in zip(
         panels, titles, (similarity, back, similarity - back), strict=True
     ):
-        ax.set_facecolor(style.MISSING)
+        style.hatch_missing(ax)
         image = ax.imshow(
             np.ma.masked_invalid(matrix), cmap=style.SIGNED, vmin=-limit, vmax=limit,
             aspect="auto", interpolation="nearest",

@@ -1,0 +1,71 @@
+"""
+Five minutes
+============
+
+From tables to factors, a picture, and predictions for new samples. You need ``kofa[plot,pandas]``.
+
+The tables here are about 178 wines: minerals, phenols, and which of three grapes they were made
+from. To use your own, change the next block: one DataFrame for each table, with the names of the
+samples as its index, such as ``pd.read_csv("rna.csv", index_col=0)``.
+"""
+
+from sklearn.datasets import load_wine
+
+import kofa
+
+wine = load_wine(as_frame=True)
+wine.data.index = [f"wine {i}" for i in range(178)]
+minerals, phenols = wine.data.iloc[:, :5], wine.data.iloc[:, 5:]
+grape = wine.target.map({0: "Nebbiolo", 1: "Grignolino", 2: "Barbera"}).to_numpy()
+
+# %%
+# 1. Fit
+# ------
+# Data are a dict of tables. They may have holes, and need not be about the same samples: here the
+# phenols of every third wine are not known.
+
+data = {"minerals": minerals, "phenols": phenols[[i % 3 > 0 for i in range(178)]]}
+model = kofa.FactorModel().fit(data)
+model
+
+# %%
+# That is the answer to **how many factors** there are. A column of the table is a factor, a row is
+# a view, and a number is the share of the view that the factor explains: **which views share it**.
+#
+# 2. Look
+# -------
+# Samples in the plane of the first two factors. The grapes were not known to the model.
+
+kofa.plot.factors(model, colour=grape)
+
+# %%
+# 3. Which features make up a factor, and how sure is that?
+# ---------------------------------------------------------
+# Lines are two standard deviations; a bar is pale where the sign is not certain.
+
+kofa.plot.top_weights(model, "phenols", "factor1")
+
+# %%
+# The same as a table. Every plot has one.
+
+model.top_features("phenols", "factor1", n=3).round(2)
+
+# %%
+# 4. What about samples that lack a table, or new ones?
+# -----------------------------------------------------
+# The phenols of the wines that had none, with intervals of 90 %, and what was measured after all.
+
+new = {"minerals": minerals[::3]}
+low, high = model.predict_quantiles(new, "phenols", [0.05, 0.95])
+inside = (phenols[::3] >= low) & (phenols[::3] <= high)
+print(f"{inside.to_numpy().mean():.0%} of the values are in their intervals")
+print(model.predict(new, "phenols").iloc[:3, :3].round(2))
+
+# %%
+# 5. Keep it
+# ----------
+# ``model.save("wine.kofa")`` writes one file, and ``kofa.load("wine.kofa")`` reads it:
+# :doc:`/generated/tutorials/plot_7_serving`.
+#
+# Where to go from here: labels or numbers that you want to predict are *outputs*
+# (:doc:`/concepts/index`); counts, labels and yes/no are other *kinds* (:doc:`/howto/kinds`).
