@@ -14,7 +14,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import versions
 
@@ -51,8 +53,8 @@ def try_out(built: Path, interpreter: str) -> None:
         bin_folder = Path(folder) / "environment" / versions.BIN
         python = str(bin_folder / "python")
 
-        def run(*command: str) -> None:
-            subprocess.run(command, cwd=folder, check=True)
+        def run(*command: str, **options: Any) -> None:
+            subprocess.run(command, cwd=folder, check=True, **options)
 
         run(interpreter, "-m", "venv", str(bin_folder.parent))
         run(python, "-m", "pip", "install", *versions.QUIET, str(built))
@@ -60,7 +62,8 @@ def try_out(built: Path, interpreter: str) -> None:
         run(python, "-m", "pip", "install", *versions.QUIET, f"kofa[cli] @ {built.as_uri()}")
         run(str(bin_folder / "kofa"), "--version")
         run(str(bin_folder / "kofa"), "info", "model.kofa")
-        run(python, "-I", "-c", readme())
+        run(str(bin_folder / "kofa"), "report", "model.kofa", "-o", "report.html")
+        run(python, "-I", "-c", readme(), stdout=subprocess.DEVNULL)
     print(f"{built.name} works on {interpreter}", flush=True)
 
 
@@ -68,7 +71,8 @@ def main() -> int:
     built = wheel(versions.ROOT / "dist")
     pythons = {sys.version_info[:2]: sys.executable}
     if "--every" in sys.argv[1:]:
-        pythons = versions.working(versions.candidates(), (3, 11))
+        content = tomllib.loads((versions.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        pythons = versions.working(versions.candidates(), versions.least_python(content))
     for interpreter in pythons.values():
         try_out(built, interpreter)
     return 0

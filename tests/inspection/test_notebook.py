@@ -104,3 +104,10 @@ def test_a_model_without_samples_is_shown(tmp_path, data):
     kofa.FactorModel().fit(data).save(tmp_path / "x.kofa", samples=False)
     html = kofa.load(tmp_path / "x.kofa")._repr_html_()
     assert "factors; " in html
+
+
+def test_an_overview_shows_both_tables():
+    found = kofa.inspection.data_overview({"<x>": np.ones((30, 2))})
+    rows = Cells(found._repr_html_()).rows
+    assert ["0", "<x>", "30", "2", "0.0"] in rows
+    assert len(rows) < 20  # of many samples, some

@@ -10,10 +10,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from kofa.checks import flag, listed, require
 from kofa.cross_validation.held_out import FoldResult, fit_and_predict
+from kofa.cross_validation.model import Model
 from kofa.cross_validation.plan import Plan
 from kofa.data.tables import import_pandas
 from kofa.errors import warn
-from kofa.model import FactorModel
 from kofa.scores import LOWER, MEDIAN, UPPER, pooled
 from kofa.scoring.tables import (
     ALL,
@@ -28,7 +28,7 @@ _ONLY = ""  # the name of a model that is not compared with others
 
 
 def cross_validate(
-    model: FactorModel,
+    model: Model,
     data: Any,
     *,
     outputs: Sequence[str] | None = None,
@@ -129,7 +129,7 @@ def cross_validate(
 
 
 def compare(
-    models: Mapping[str, FactorModel],
+    models: Mapping[str, Model],
     data: Any,
     *,
     outputs: Sequence[str] | None = None,
@@ -184,7 +184,8 @@ def compare(
 
 def _check_model(option: str, model: Any) -> None:
     cure = "estimators with X and y go into the functions of sklearn.model_selection"
-    require(isinstance(model, FactorModel), option, "a kofa.FactorModel", model, cure=cure)
+    declared = hasattr(model, "views") and hasattr(model, "outputs")  # an estimator has neither
+    require(declared, option, "a kofa.FactorModel", model, cure=cure)
 
 
 def _check_n_jobs(n_jobs: Any) -> None:

@@ -26,7 +26,13 @@ from kofa.inference.regression import (
 )
 from kofa.inference.role import Role
 from kofa.inference.run import Callback, Journal, Plan, Run, Settings
-from kofa.inference.start import energy, in_random_rotation, prepare, spectral, start
+from kofa.inference.start import (
+    energy,
+    in_random_rotation,
+    prepare_and_start,
+    spectral,
+    start,
+)
 from kofa.linalg import Array, BoolArray, threads_for
 
 
@@ -142,12 +148,13 @@ def _best_start(
     above_noise = settings.free or not (plan.exact or kernelized)
     with threads_for(work):
         Z = leading = spectral(engine, settings.n_factors, rng, above_noise)
-        prepared = prepare(engine, plan.roles, Z)
+        prepared, state = prepare_and_start(engine, plan.roles, Z)
     for nth in range(first, first + n_init):
         with threads_for(work):
             if nth > first:
                 Z = in_random_rotation(engine, leading, n_factors_of(prepared), rng)
-            begin = Run(start(engine, prepared, Z), Z)
+                state = start(engine, prepared, Z)
+            begin = Run(state, Z)
             tell = _of_start(notify, nth) if nth else notify
             candidate = journal.begin() or ascend(engine, plan, begin, tell, journal)
             journal.end(candidate)

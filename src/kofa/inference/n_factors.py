@@ -10,7 +10,7 @@ from kofa import tuning
 from kofa.inference.engine import Engine
 from kofa.inference.loop import iterate, kept, run
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
-from kofa.inference.start import prepare, start
+from kofa.inference.start import prepare_and_start
 from kofa.linalg import IntArray
 
 
@@ -149,7 +149,7 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     one_more = engine.with_residual_direction(found.state, as_many, rng)
     bounds = []
     for Z in (as_many, one_more):
-        now = Run(start(engine, prepare(engine, plan.roles, Z), Z), Z)
+        now = Run(prepare_and_start(engine, plan.roles, Z)[1], Z)
         for _ in range(tuning.TRIAL_ITERATIONS):
             now = iterate(engine, plan, now, _no_callback)
         bounds.append(now.lower_bound)

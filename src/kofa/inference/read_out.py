@@ -16,7 +16,7 @@ from kofa.inference.pruning import informative
 from kofa.inference.regression import predicts_better, unexplained
 from kofa.inference.role import Role
 from kofa.inference.run import Plan, Settings
-from kofa.inference.start import prepare, spectral, start
+from kofa.inference.start import prepare_and_start, spectral
 from kofa.inference.statistics import centred
 
 
@@ -83,7 +83,7 @@ def _of_few_sweeps(
     state: State = {name: found[name] for name in roles}
     if anew:
         Z = spectral(engine, n_factors, rng)
-        begin = start(engine, prepare(engine, roles, Z), Z)
+        _, begin = prepare_and_start(engine, roles, Z)
         state = {name: replace(view, rho=found[name].rho) for name, view in begin.items()}
     else:
         Z, _ = engine.project(state)

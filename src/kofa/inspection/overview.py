@@ -37,6 +37,10 @@ class Overview(NamedTuple):
     views: Any
     samples: Any
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the tables one below the other, as pandas shows them."""
+        return str(self.views.to_html() + self.samples.to_html(max_rows=10))
+
 
 def data_overview(data: Any) -> Overview:
     """Count what is measured: by view, and by sample and view.

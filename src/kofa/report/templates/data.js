@@ -130,8 +130,11 @@ function button(text, action, attributes = {}) {
   return element("button", { type: "button", onclick: action, ...attributes }, text);
 }
 
+// The label stands beside its control, not around it: the options of a choice are no part of its name.
 function labelled(text, control) {
-  return element("label", {}, text, control);
+  labelled.made = (labelled.made ?? 0) + 1;
+  control.id = `control${labelled.made}`;
+  return element("div", { class: "field" }, element("label", { for: control.id }, text), control);
 }
 
 // A choice among values; groups are [name, [[value, text], …]].

@@ -4,7 +4,12 @@
 // Okabe and Ito (2008): distinct with any kind of colour vision.
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F"];
 const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
-const VIRIDIS = "Viridis";
+
+// Of numbers: viridis, without its darkest part where the page is dark.
+function valueScale() {
+  if (document.documentElement.dataset.theme !== "dark") return "Viridis";
+  return [[0, "#4a7fc1"], [0.33, "#21918c"], [0.66, "#5ec962"], [1, "#fde725"]];
+}
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

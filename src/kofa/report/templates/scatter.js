@@ -72,10 +72,11 @@ class Scatter {
 
   draw() {
     this.figure.draw(() => {
+      const longest = window.innerWidth < 600 ? 24 : 40;
       const layout = {
         dragmode: this.drag, hovermode: "closest", showlegend: this.colouring?.kind === "text",
-        xaxis: { title: plain(clipped(this.axes[this.x].name, 40)) },
-        yaxis: { title: plain(clipped(this.axes[this.y].name, 40)) },
+        xaxis: { title: plain(clipped(this.axes[this.x].name, longest)) },
+        yaxis: { title: plain(clipped(this.axes[this.y].name, longest)) },
         legend: window.innerWidth < 600 ? { orientation: "h", y: -0.25 } : { title: { text: plain(clipped(this.colouring?.name ?? "", 24)) } },
         uirevision: `${this.x} ${this.y}`,
       };
@@ -104,7 +105,7 @@ class Scatter {
       const known = this.drawn.filter((row) => Number.isFinite(by.values[row]));
       const missing = this.drawn.filter((row) => !Number.isFinite(by.values[row]));
       const look = {
-        color: known.map((row) => by.values[row]), colorscale: VIRIDIS, showscale: true,
+        color: known.map((row) => by.values[row]), colorscale: valueScale(), showscale: true,
         colorbar: { title: { text: plain(clipped(by.name, 20)), side: "right" }, thickness: 12 },
       };
       return [this.trace(missing, { color: colour("faint") }, "missing"), this.trace(known, look)];

@@ -111,7 +111,7 @@ class TableView {
   line(row) {
     return element("tr", {}, ...this.table.columns.map((column) => {
       const text = shown(column.at(row));
-      const look = column.kind === "number" ? "number" : text.length > 40 ? "long" : null;
+      const look = column.kind === "number" ? "number" : text.length > 24 ? "long" : null;
       return element("td", { class: look }, text);
     }));
   }
