@@ -12,12 +12,13 @@ PARALLEL := -q -n auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check
 NEW_PIP := $(PIP) --upgrade 'pip>=25.1'
 
-.PHONY: docs docs-links release-check help demo test test-slow test-versions test-paper paper lint format build bench bench-peers clean
+.PHONY: docs docs-links release-check help demo test test-slow test-browser test-versions test-paper paper lint format build bench bench-peers clean
 
 help:
 	@echo "make demo           fit a model to data that ships with scikit-learn and show the result"
 	@echo "make test           run the tests"
 	@echo "make test-slow      run the tests that take minutes"
+	@echo "make test-browser   open reports in a Chromium, which has to be on the PATH"
 	@echo "make test-versions  run the tests on every Python found, and with the oldest dependencies;"
 	@echo "                    TESTS=tests/test_cli.py runs a part of them"
 	@echo "make test-paper     run the paper's experiments quickly, as a test (needs KOFA_DATA)"
@@ -55,6 +56,14 @@ test: $(VENV)/.ready
 
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m slow
+
+$(VENV)/.browser: $(VENV)/.ready
+	$(BIN)/python $(PIP) --group browser
+	@touch $@
+
+test-browser: $(VENV)/.browser
+	@$(BIN)/python -m experiments.browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/report
 
 # OTHERS=yes: only on other Pythons than that of `make test`.
 test-versions:

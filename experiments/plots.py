@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kofa.plot.style import AMOUNT, COLOURS, COLUMN, MARKERS, PAGE, STYLE, bare, import_matplotlib
+from kofa.plot.style import COLOURS, COLUMN, MARKERS, PAGE, STYLE, bare, import_matplotlib
 from kofa.storage.atomic import atomic_write
 
-__all__ = ["AMOUNT", "COLOURS", "COLUMN", "MARKERS", "PAGE", "bare", "figure", "heatmap", "save"]
+__all__ = ["COLOURS", "COLUMN", "MARKERS", "PAGE", "bare", "figure", "save"]
 DPI = 300
 
 
@@ -21,7 +21,7 @@ DPI = 300
 def figure(path: Path, width: float = COLUMN, height: float = 2.6) -> Iterator[Any]:
     """A figure of a size in inches, written to a PNG file when the block is done.
 
-    The file appears whole or not at all; no window and no state of matplotlib is touched.
+    The file appears whole or not at all; no window is opened and no state of matplotlib is changed.
     """
     with import_matplotlib().rc_context(STYLE):
         from matplotlib.figure import Figure
@@ -35,11 +35,3 @@ def save(drawn: Any, path: Path) -> None:
     """Write a figure to a PNG file, whole or not at all."""
     with import_matplotlib().rc_context(STYLE), atomic_write(path) as part:
         drawn.savefig(part, dpi=DPI, format="png")
-
-
-def heatmap(axes: Any, values: Any, columns: list[str], **options: Any) -> Any:
-    """Rows as they come, down; the names of the columns upright enough to read."""
-    image = axes.imshow(values, aspect="auto", **options)
-    axes.set_xticks(range(len(columns)), columns)
-    axes.tick_params(length=0)
-    return image

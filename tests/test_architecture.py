@@ -19,7 +19,7 @@ ORDER = [
     "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
     "engines", "views", "preparation", "omics", "results", "inspection", "storage", "progress",
     "fitting", "model", "estimators", "scores", "scoring", "cross_validation",
-    "plot", "files", "cli",
+    "plot", "files", "report", "cli",
 ]  # fmt: skip
 ENTRIES = ["__init__", "__main__"]  # which may import all others
 ORDER_IN_STORAGE = [
@@ -100,6 +100,18 @@ def test_modules_import_only_from_those_above():
     assert list(wrong_imports(SOURCE)) == []
 
 
+def test_only_a_report_is_imported_by_name():
+    """A model writes reports of itself, which are made of what is below it."""
+    named = {
+        (path.relative_to(SOURCE).as_posix(), ast.unparse(node.args[0]))
+        for path in SOURCE.rglob("*.py")
+        if path.parent != SOURCE or path.stem not in ENTRIES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module")
+    }
+    assert named == {("model.py", "'kofa.report.page'")}
+
+
 def test_modules_of_storage_import_only_from_those_above():
     folder = SOURCE / "storage"
     assert {path.stem for path in folder.glob("*.py")} == {*ORDER_IN_STORAGE, "__init__"}
@@ -140,7 +152,8 @@ def test_import_loads_no_extras():
 import sys, sklearn
 before = set(sys.modules)
 import kofa
-extras = {"pandas", "matplotlib", "tqdm", "torch", "polars", "anndata", "mudata", "typer", "rich"}
+extras = {"pandas", "matplotlib", "tqdm", "torch", "polars", "anndata", "mudata", "typer", "rich",
+          "jinja2"}
 print(sorted(extras & (set(sys.modules) - before)))
 """
     shown = subprocess.run(

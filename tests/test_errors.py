@@ -138,7 +138,8 @@ BAD_DATA = {
         {"x": FRAME.T, "y": FRAME.T.rename("m{}".format)},
         "shares no sample.*shares columns with 'y' instead.*transposed.*of each table",
     ),
-    "sparse matrix": ({"x": scipy.sparse.eye(4).tocsr()}, "'x': sparse.*toarray"),
+    "sparse complex": ({"x": scipy.sparse.eye(4, dtype=complex).tocsr()}, "'x': .*complex"),
+    "sparse infinity": ({"x": scipy.sparse.diags([1.0, np.inf]).tocsr()}, "'x', column 1: .*inf"),
 }  # fmt: skip
 
 

@@ -41,6 +41,28 @@ def test_scikit_learn_checks_pass_with_defaults(estimator, check):
 # ---------------------------------------------------------------- data
 
 
+@pytest.mark.parametrize("columns", [None, {"a": [0, 1, 2], "b": [4, 3]}])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_sparse_rows_are_fitted_and_predicted_as_dense_ones(rng, columns, kernel, monkeypatch):
+    X = rng.poisson(0.7, size=(120, 5)).astype(float)
+    X[0, 1] = np.nan
+    y = X[:, 0] - np.nan_to_num(X[:, 1]) + 0.1 * rng.normal(size=120)
+    options = {"kernel": kernel, "columns": columns, "tol": 0.1}
+    expected = KernelFactorRegressor(**options).fit(X, y).predict(X)
+    monkeypatch.setattr("kofa.data.stored._AT_ONCE", 100)
+    model = KernelFactorRegressor(**options).fit(csr_matrix(X), y)
+    np.testing.assert_allclose(model.predict(csr_matrix(X)), expected, atol=1e-7)
+    np.testing.assert_allclose(model.predict(X), expected, atol=1e-7)
+
+
+def test_sparse_columns_without_a_value_are_left_out(rng):
+    X = rng.poisson(0.7, size=(30, 3)).astype(float)
+    X[:, 1] = np.nan
+    with pytest.warns(UserWarning, match="column 1 of X"):
+        model = KernelFactorAnalysis(kernel=None).fit(csr_matrix(X))
+    assert model.columns_["X"].tolist() == [0, 2]
+
+
 def waves(rng, n=80, d=4):
     """Rows, and a target that is no linear function of them."""
     X = rng.normal(size=(n, d))
@@ -543,7 +565,7 @@ def test_kernels_may_be_functions_or_several(rng):
 def test_too_few_iterations_are_told(rng):
     X, y = waves(rng)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
-        KernelFactorRegressor("rbf", max_iter=2, tol=0.0).fit(X, y)
+        KernelFactorRegressor(None, max_iter=2, tol=0.0).fit(X, y)
 
 
 def test_random_state_may_be_of_the_old_kind(rng):

@@ -11,7 +11,16 @@ from threadpoolctl import ThreadpoolController, threadpool_info
 
 import kofa
 from conftest import two_views
-from kofa.linalg import Groups, by_rows, inverse_and_logdet, pack, pack_outer, threads_for, unpack
+from kofa.linalg import (
+    Groups,
+    by_rows,
+    inverse_and_logdet,
+    pack,
+    pack_outer,
+    threads_for,
+    triangular_inverse,
+    unpack,
+)
 
 
 def test_pack_and_unpack_are_inverse(rng):
@@ -31,6 +40,14 @@ def test_inverse_and_logdet(rng):
     inverse, logdet = inverse_and_logdet(a)
     np.testing.assert_allclose(inverse @ a, np.broadcast_to(np.eye(4), a.shape), atol=1e-9)
     np.testing.assert_allclose(logdet, np.linalg.slogdet(a)[1])
+
+
+@pytest.mark.parametrize("k", [1, 8, 9, 25])
+def test_triangular_inverse(rng, k):
+    L = np.tril(rng.standard_normal((4, k, k))) + 3.0 * np.eye(k)
+    inverse = triangular_inverse(L)
+    np.testing.assert_allclose(inverse, np.linalg.inv(L), atol=1e-9)
+    assert not np.triu(inverse, 1).any()
 
 
 LABELS = {

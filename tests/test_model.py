@@ -600,6 +600,29 @@ def test_factors_are_named_as_the_columns_of_transform(frames):
     assert model.get_feature_names_out().dtype == object
 
 
+@pytest.mark.parametrize(("container", "module"), [("pandas", "pandas"), ("polars", "polars")])
+def test_factors_come_in_the_container_that_was_set(rng, container, module):
+    data = two_views(rng)
+    plain = kofa.FactorModel(n_factors=2)
+    Z = plain.fit_transform(data)
+    assert isinstance(Z, np.ndarray)
+    model = clone(kofa.FactorModel(n_factors=2).set_output(transform=container))
+    for found in (model.fit_transform(data), model.transform(data, return_cov=True)[0]):
+        assert type(found).__module__.startswith(module)
+        assert list(found.columns) == model.get_feature_names_out().tolist()
+        np.testing.assert_array_equal(np.asarray(found), Z)
+    assert list(model.transform(data, n_factors=1).columns) == ["factor1"]
+    assert len(kofa.plot.factors(model, data).collections[0].get_offsets()) == len(Z)
+    model.set_output(transform=None)
+    assert not isinstance(model.transform(data), np.ndarray)
+    assert isinstance(model.set_output(transform="default").transform(data), np.ndarray)
+
+
+def test_unknown_containers_are_refused():
+    with pytest.raises(kofa.DeclarationError, match="transform"):
+        kofa.FactorModel().set_output(transform="csv")
+
+
 def test_fit_transform_resumes(rng, tmp_path):
     data, path = two_views(rng), tmp_path / "fit"
     whole = kofa.FactorModel(tol=1e-9, max_iter=30, checkpoint=path, checkpoint_every=0)

@@ -10,6 +10,7 @@ from scipy import sparse
 
 import kofa
 from kofa import omics
+from kofa.data import stored
 
 ad = pytest.importorskip("anndata")
 md = pytest.importorskip("mudata")
@@ -120,6 +121,22 @@ def test_sparse_matrices_become_dense(adata, make):
     adata.layers["counts"] = make(dense)
     np.testing.assert_array_equal(omics.from_mudata(adata, ["counts"])["counts"], dense)
     assert sparse.issparse(adata.layers["counts"])
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(3, None)])
+def test_fits_take_sparse_matrices_as_they_are(mdata, part, monkeypatch):
+    """Also of a modality that lacks samples."""
+    dense = mdata.copy()
+    dense.mod["rna"] = dense.mod["rna"][part].copy()
+    dense.update()
+    whole = dense.copy()
+    dense["rna"].X = sparse.csc_matrix(dense["rna"].X)
+    views = {name: kofa.Real() for name in mdata.mod}
+    expected = kofa.FactorModel(views).fit_transform(whole)
+    monkeypatch.setattr(stored, "_AT_ONCE", 20)
+    found = kofa.FactorModel(views).fit_transform(dense)
+    assert found.index.equals(expected.index)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
@@ -399,8 +416,8 @@ def test_new_data_may_lack_views_and_have_others(mdata):
 def test_the_asked_view_is_not_read(mdata, monkeypatch):
     model = fast().fit(mdata)
     read = []
-    dense = omics._dense
-    monkeypatch.setattr(omics, "_dense", lambda *args: read.append(args[2]) or dense(*args))
+    dense = omics._of_modality
+    monkeypatch.setattr(omics, "_of_modality", lambda *args: read.append(args[2]) or dense(*args))
     model.predict(mdata, "rna")
     assert read == ["prot"]
 

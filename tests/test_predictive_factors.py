@@ -97,16 +97,27 @@ def test_fewer_than_the_rank_are_the_best_of_them(rng):
         assert 0.85 < ((low <= y) & (y <= high)).mean() < 0.95
 
 
-def test_order_and_signs_depend_neither_on_rows_nor_on_views(rng):
-    data, view = problem(rng, "real")
-    data["a"] = rng.standard_normal((90, 3)) + data["x"][:, :1]
-    views = {"a": kofa.Real(), "x": kofa.Real(), "y": view}
-    model = kofa.FactorModel(views, outputs=["y"], tol=1e-8).fit(data)
-    turned = {name: data[name][::-1] for name in ("y", "x", "a")}
-    other = kofa.FactorModel({n: views[n] for n in turned}, outputs=["y"], tol=1e-8).fit(turned)
-    r = model.n_predictive_
-    first, second = model.transform(data)[:, :r], other.transform(turned)[::-1, :r]
-    np.testing.assert_allclose(first, second, atol=1e-3)
+@pytest.mark.parametrize("outputs", [None, ["label", "y"]])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_order_and_signs_depend_neither_on_rows_nor_on_views(rng, outputs, kernel):
+    z = rng.standard_normal((80, 3)) * [1.4, 1.0, 0.7]
+    data = {
+        "x": z @ rng.standard_normal((3, 7)) + 0.3 * rng.standard_normal((80, 7)),
+        "hit": (z @ rng.standard_normal((3, 9)) + rng.standard_normal((80, 9)) > 0) * 1.0,
+        "y": z[:, :2] + 0.3 * rng.standard_normal((80, 2)),
+    }
+    views = {"x": kofa.Real(kernel=kernel), "hit": kofa.Binary(), "y": kofa.Real()}
+    if outputs:
+        data["label"] = np.array(["a", "b", "c"])[np.digitize(z[:, 0], [-1, 1])]
+        views["label"] = kofa.Categorical()
+    rows = rng.permutation(80)
+    turned = {name: data[name][rows] for name in reversed(data)}
+    model = kofa.FactorModel(views, 3, outputs=outputs).fit(data)
+    other = kofa.FactorModel({name: views[name] for name in turned}, 3, outputs=outputs).fit(turned)
+    assert other.n_predictive_ == model.n_predictive_ == (3 if outputs else 0)
+    np.testing.assert_allclose(other.transform(turned), model.transform(data)[rows], atol=1e-6)
+    for name in ("hit", "y"):
+        np.testing.assert_allclose(other.weights(name), model.weights(name), atol=1e-6)
 
 
 def test_the_last_of_two_classes_is_positive(rng):

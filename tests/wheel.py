@@ -62,6 +62,7 @@ def try_out(built: Path, interpreter: str) -> None:
         run(python, "-m", "pip", "install", *versions.QUIET, f"kofa[cli] @ {built.as_uri()}")
         run(str(bin_folder / "kofa"), "--version")
         run(str(bin_folder / "kofa"), "info", "model.kofa")
+        run(str(bin_folder / "kofa"), "report", "model.kofa", "-o", "report.html")
         run(python, "-I", "-c", readme(), stdout=subprocess.DEVNULL)
     print(f"{built.name} works on {interpreter}", flush=True)
 

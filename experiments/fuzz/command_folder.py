@@ -45,6 +45,7 @@ def make_folder(folder: Path) -> None:
     shutil.copy(folder / "model.kofa", folder / "model.csv")
     odd = {"a/b": rna, "a_b": frames["protein"], "\x1b[31m": rna}
     kofa.FactorModel(max_iter=3, random_state=0).fit(odd).save(folder / "odd.kofa")
+    (folder / "sets.gmt").write_text("a\t-\tg0\tg1\nb\t-\tg2\tg3\n", encoding="utf-8")
     checkpoint = folder / "old.checkpoint"
     kofa.FactorModel(max_iter=3, checkpoint=checkpoint).fit({"x": rna})
     (folder / "sub").mkdir()

@@ -218,6 +218,13 @@ SHELL: list[tuple[str, dict[str, str], int]] = [  # command, environment, code
     (f"kofa {FIT} >&- 2>&- <&-", {}, 0),
     (f"kofa {FIT} | true; exit ${{PIPESTATUS[0]}}", {}, 0),
     ("kofa transform model.kofa -v rna=/dev/stdin", {}, 1),
+    ("kofa transform model.kofa -v rna=- -o out.csv <rna.csv", {}, 0),
+    ("kofa transform model.kofa -v rna=- <&-", {}, 1),
+    ("kofa transform model.kofa -v rna=- </dev/null", {}, 1),
+    ("kofa weights model.kofa --json >/dev/full", {}, 1),
+    ("kofa weights odd.kofa", {"PYTHONIOENCODING": "ascii"}, 0),
+    ("kofa variance model.kofa >&-", {}, 1),
+    ("kofa factors model.kofa -o out.csv >&-", {}, 0),
     ("kofa nope", {"TERM": "dumb", "COLUMNS": "1"}, 2),
 ]  # fmt: skip
 
@@ -255,6 +262,10 @@ def warm_up(folder: Path) -> None:
         ["fit", "study.toml", "--max-iter", "2", "-o", "out.kofa"], ["init", "bad"],
         ["init", "odd"], ["demo", "wine"],
         ["impute", *view, "-o", "new"], ["transform", *view, "-o", "out.parquet"], ["nope"],
+        ["evaluate", "study.toml", "--max-iter", "2", "--cv", "2"], ["weights", "model.kofa"],
+        ["associate", "model.kofa", "stage.csv"], ["plot", "bound", "model.kofa", "-o", "x.png"],
+        ["plot", "weights", "model.kofa", "rna", "-o", "x.pdf"],
+        ["enrich", "model.kofa", "rna", "sets.gmt", "--min-size", "2"],
         ["predict", *view, "-t", "protein", "--std"], ["info", "model.kofa"], ["info", "no"],
     ):  # fmt: skip
         run_inside(Made(command, ANY), math.inf)

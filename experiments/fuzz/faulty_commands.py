@@ -4,43 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.fuzz import faulty_tables
+from experiments.fuzz.faults import (
+    ANY,
+    DATA,
+    ODD_NAMES,
+    OK,
+    OPTION,
+    STOPPED,
+    WHOLE,
+    Fault,
+    faults,
+)
 from experiments.fuzz.hostile_files import bad_studies, mutated, mutated_study
-
-OK, DATA, OPTION, STOPPED = (frozenset({code}) for code in (0, 1, 2, 130))
-ANY = OK | DATA | OPTION
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Something wrong: arguments that are added, and the codes a command may end with."""
-
-    arguments: tuple[str, ...]
-    codes: frozenset[int]
-
-    @property
-    def option(self) -> object:
-        """The same for things of which the last one counts."""
-        name = self.arguments[0].partition("=")[0]
-        repeat = ("-v", "--missing", "--kernel", "--output", "--quiet", "--nothing", "--")
-        return self if name in repeat else name
-
-
-def faults(option: str, codes: frozenset[int], *values: str) -> list[Fault]:
-    """An option with each of some values, which may look like options themselves."""
-    long = option.startswith("--")
-    return [Fault((f"{option}={v}",) if long else (option, v), codes) for v in values]
-
 
 # ---------------------------------------------------------------- what may be wrong
 
-ODD_NAMES = ("\x1b[31mred\x1b[0m", "\x9b2J", "a\nb", "\u202egpj", "ü", "\udcff\udcfe", "y" * 300)
-WHOLE = ("²", "x", "1.5", "1e3", "nan", "", "9" * 5000, "--5", "0x10", "-1", "\x1b[31m", "1 2")
 PLACES = {  # of a table that is to be written
     ".": DATA, "..": DATA, "/": DATA, "no/x.csv": DATA, "x.docx": DATA, "x": DATA,
     "x.csv/": OK | DATA,
@@ -52,8 +36,8 @@ PLACES = {  # of a table that is to be written
 MODEL_PLACES = {
     ".": DATA, "..": DATA, "/": DATA, "no/m": DATA, "loop.csv": DATA, "pipe.csv": DATA,
     "/dev/null": DATA, "/proc/m": DATA, "rna.csv": DATA, "RNA2.csv": DATA, "study.toml": DATA,
-    "y" * 300: DATA, "\x1b[31m": OK, "\udcff": OK, "model.kofa": OK, "": OPTION, "sub": DATA,
-    "old.checkpoint": DATA, "bad/cut.kofa": OK | DATA, "-": OK,
+    "y" * 300: DATA, "\x1b[31m": OK, "\udcff": OK, "model.kofa": DATA, "": OPTION, "sub": DATA,
+    "old.checkpoint": DATA, "bad/cut.kofa": DATA, "-": OPTION,
 }  # fmt: skip
 
 
@@ -103,10 +87,10 @@ READING = [
             "utf_16_le", "hz", "idna", "iso2022_jp"),
 ]  # fmt: skip
 MODELLING = [
-    *(fault for option in ("--factors", "--init", "--max-iter", "--seed")
+    *(fault for option in ("--n-factors", "--n-init", "--max-iter", "--random-state")
       for fault in faults(option, OPTION, *WHOLE)),
-    *faults("--factors", ANY, "0", "1", "99999999999999999999", "１", " 3 ", "1_0"),
-    *faults("--seed", ANY, "0", "99999999999999999999999", str(2**64), "1_0"),
+    *faults("--n-factors", ANY, "0", "1", "99999999999999999999", "１", " 3 ", "1_0"),
+    *faults("--random-state", ANY, "0", "99999999999999999999999", str(2**64), "1_0"),
     *faults("--max-iter", OK, "1", "2"),
     *faults("--tol", ANY, "nan", "inf", "1e400", "1e-400", "0", "1e308"),
     *faults("--tol", OPTION, "-1", "x", "", "²", "1,5", "--"),
@@ -116,8 +100,8 @@ MODELLING = [
             "stage=rbf", "rna=rbf,nope", "\x1b=rbf", "rna=²", "rna=RBF"),
     *faults("--kernel", OK | DATA, "rna=rbf", "rna=rbf,linear", "rna=bank", "rna=rbf,rbf",
             "rna=polynomial", "rna=laplacian"),
-    *faults("--output", OPTION, "", "nope", "\x1b[31m", "²"),
-    *faults("--output", OK | DATA, "stage", "rna", "protein"),
+    *faults("--outputs", OPTION, "", "nope", "\x1b[31m", "²"),
+    *faults("--outputs", OK | DATA, "stage", "rna", "protein"),
     *(Fault((f"--checkpoint={place}",), codes) for place, codes in {
         **MODEL_PLACES, "model.kofa": DATA, "old.checkpoint": OK, "-": OK,
       }.items()),
@@ -243,7 +227,7 @@ class Maker:
         command = self.pick(("transform", "predict"))
         model = "model.csv" if place == "model.csv" else "model.kofa"
         study = ["--study", "study.toml"] if place == "study.toml" else []
-        return [command, model, "-v", "rna=rna.csv", *study, f"--to={place}"], codes
+        return [command, model, "-v", "rna=rna.csv", *study, f"--out={place}"], codes
 
     def impute_to(self) -> Made:
         place, codes = self.pick([
@@ -261,18 +245,61 @@ class Maker:
             "model.kofa",
             "-v",
             "rna=rna.csv",
-            "--to",
+            "--out",
             place,
             "--format",
             form,
         ], allowed
+
+    def ask(self) -> Made:
+        """Tables of what a model found."""
+        base, codes = self.pick(faulty_tables.TABLES)
+        draw = self.rng.random()
+        if draw < 0.2:
+            return base, codes
+        if base[0] == "weights" and draw < 0.5:
+            view = self.pick((None, *faulty_tables.VIEWS))
+            if view is not None:
+                return ["weights", "model.kofa", view], OPTION
+            return self.with_faults(base, codes, faulty_tables.OF_WEIGHTS)
+        if base[0] == "associate" and draw < 0.5:
+            place, wrong = self.pick(list(faulty_tables.COVARIATES.items()))
+            return ["associate", "model.kofa", place], wrong
+        pool = faulty_tables.OF_TABLES if draw < 0.9 else ANYWHERE[:-1]
+        fault = self.pick(pool)
+        failing = 0 not in codes
+        if 0 not in fault.codes and failing:
+            codes = codes | fault.codes  # which is found first does not matter
+        elif 0 not in fault.codes:
+            codes = fault.codes
+        else:
+            codes = codes if failing else codes | fault.codes
+        return [*base, *fault.arguments], self.with_help(fault.arguments, codes)
+
+    def evaluate(self) -> Made:
+        if self.rng.random() < 0.2:
+            studies, codes = self.pick(list(faulty_tables.STUDIES.items()))
+            return ["compare", *studies.split(), "--cv", "2"], codes
+        fault = self.pick(faulty_tables.EVALUATING)
+        return ["evaluate", "study.toml", "--max-iter", "2", *fault.arguments], fault.codes
+
+    def picture(self) -> Made:
+        base, codes = self.pick(faulty_tables.PICTURES)
+        place, wrong = self.pick(list(faulty_tables.PICTURE_PLACES.items()))
+        if 0 not in wrong:
+            codes = wrong if 0 in codes else codes | wrong
+        return ["plot", *base, "-o", place], codes
+
+    def check(self) -> Made:
+        made, codes = self.fit_study()
+        return ["check", made[1]], codes
 
     def names(self) -> Made:
         """A model whose views have odd names."""
         pair = ["odd.kofa", "-v", "a/b=rna.csv", "-v", "a_b=protein.csv"]
         return self.pick((
             (["info", "odd.kofa"], OK),
-            (["impute", *pair, "-v", "\x1b[31m=rna.csv", "--to", "filled"], OK),
+            (["impute", *pair, "-v", "\x1b[31m=rna.csv", "--out", "filled"], OK),
             (["predict", *pair, "-t", "\x1b[31m", "-o", "out.csv"], OK),
             (["predict", *pair, "-o", "out.csv"], OPTION),
             (["transform", "odd.kofa", "-v", "ab=rna.csv"], OPTION),
@@ -318,6 +345,9 @@ class Maker:
             ["impute", "model.kofa", "-v", "rna=rna.csv", "-v", "protein=protein.csv", "-o", "new"],
             ["init", "bad"],
             ["demo", "wine"],
+            ["evaluate", "study.toml", "--max-iter", "5", "--cv", "2", "-o", "out.csv"],
+            ["weights", "model.kofa", "-o", "out.parquet"],
+            ["plot", "bound", "model.kofa", "-o", "out.png"],
         ))  # fmt: skip
         return Made(command, OK | STOPPED, stopped=True)
 
@@ -348,6 +378,7 @@ class Maker:
             self.mutated_table, self.mutated_table, self.mutated_model, self.mutated_model,
             self.apply, self.apply, self.apply, self.apply_to, self.impute_to, self.names,
             self.init, self.demo, self.rest, self.stopped,
+            self.ask, self.ask, self.ask, self.evaluate, self.picture, self.check,
             *([self.rights] if os.name == "posix" and os.geteuid() == 0 else []),
         ]  # fmt: skip
         return Made(*self.pick(makers)())

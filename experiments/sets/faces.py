@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from experiments import plots
@@ -18,6 +19,7 @@ from experiments.protocol import Split, fold_settings, remarks, splits, table
 from experiments.tasks import Array, Options, Result, Results, Task
 from kofa.inspection.features import relevances
 from kofa.kernels import RBF
+from kofa.plot import feature_relevance
 from kofa.views import Real
 
 ROW = "KSSHIBA, feature relevance"
@@ -145,23 +147,16 @@ def _draw(by_way: Found, path: Path) -> None:
             for faces, column, (name, found) in zip(grid[0], rows.T, by_set.items(), strict=True):
                 faces.set_title(name)
                 faces.imshow(np.asarray(found[0]["face"]), cmap="gray")
-                _draw_mask(figure, column, found)
+                _draw_mask(column, found)
         for axes in grid.flat:
             plots.bare(axes)
 
 
-def _draw_mask(figure: Any, column: Any, found: Sequence[Result]) -> None:
+def _draw_mask(column: Any, found: Sequence[Result]) -> None:
     face, mask = np.asarray(found[0]["face"]), mean_mask(found)
-    shown = column[0].imshow(mask, cmap=plots.AMOUNT, vmin=0, vmax=np.quantile(mask, 0.98))
-    figure.colorbar(
-        shown,
-        ax=column[0],
-        location="bottom",
-        shrink=0.8,
-        aspect=15,
-        extend="max",
-        label="λ, mean of all pixels = 1",
-    )
+    pixels = pd.DataFrame({"feature": range(mask.size), "relevance": mask.ravel()})
+    feature_relevance(pixels.assign(selected=True), image_shape=mask.shape, ax=column[0])
+    column[0].images[0].set_clim(0.0, np.quantile(mask, 0.98))
     column[1].imshow(face, cmap="gray", alpha=0.6)
     large = np.where(mask >= np.quantile(mask, 0.8), 1.0, np.nan)
     column[1].imshow(large, cmap="autumn", vmin=0.0, vmax=2.0, alpha=0.9)

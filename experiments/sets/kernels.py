@@ -21,6 +21,7 @@ from experiments.protocol import Ints, Split, fold_settings, remarks, seed, spli
 from experiments.tasks import Array, Options, Result, Results, Task, figures
 from kofa.kernels.formulas import RBF, Kernel, Linear, Polynomial
 from kofa.kernels.mixture import kernel_name
+from kofa.plot.parts import colour_bar, heatmap
 from kofa.views import Real
 
 SHOWN_FACTORS = 20  # in the figure
@@ -241,23 +242,19 @@ def draw(found: Mapping[str, Array], names: list[str], path: Path) -> None:
         for axes, (title, relevance) in zip(
             figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True
         ):
-            _draw_model(figure, axes, relevance, names)
+            _draw_model(axes, relevance, names)
             if len(found) > 1:
                 axes.set_title(title)
 
 
-def _draw_model(figure: Any, axes: Any, relevance: Array, names: list[str]) -> None:
-    from matplotlib.colors import LogNorm
-
+def _draw_model(axes: Any, relevance: Array, names: list[str]) -> None:
     order = np.argsort(-relevance[-1], kind="stable")[:SHOWN_FACTORS]
-    percent = 100 * relevance[:, order].T
-    scale = LogNorm(vmin=0.1, vmax=max(1.0, float(percent.max())))
-    shown = plots.heatmap(axes, np.maximum(percent, 0.1), names, cmap=plots.AMOUNT, norm=scale)
-    axes.set_yticks(range(len(order)), [str(k + 1) for k in range(len(order))])
+    decades = np.log10(np.maximum(1000 * relevance[:, order].T, 1.0))  # above 0.1 %
+    shown = heatmap(axes, decades, range(1, len(order) + 1), names)
     count = f"{len(order)} of {relevance.shape[1]}"
     axes.set_ylabel(f"factor, by its share in the classes ({count})")
-    bar = figure.colorbar(shown, ax=axes, extend="min", label="share of the view's signal (%)")
-    bar.set_ticks([0.1, 1, 10], labels=["0.1", "1", "10"])
+    bar = colour_bar(axes, shown, "share of the view's signal (%)", extend="min")
+    bar.set_ticks([0, 1, 2], labels=["0.1", "1", "10"])
 
 
 # ---------------------------------------------------------------- rows of the benchmarks

@@ -28,7 +28,14 @@ class Problem:
         return text.removesuffix(".")
 
 
-FACTORS = ("TRIAL_ITERATIONS", "COARSE_TOL", "PRUNING_MARGIN", "*_READ_OUT", "READ_OUT_*")
+FACTORS = (
+    "TRIAL_ITERATIONS",
+    "NEXT_WEAKEST",
+    "COARSE_TOL",
+    "PRUNING_MARGIN",
+    "*_READ_OUT",
+    "READ_OUT_*",
+)
 LABELS = ("SIGNALS", "LOG_SHARPNESS_*", "HELD_OUT_*")
 UNLABELLED = ("*DIFFUSION_*", "GRAPH_*", "LOG_TIME_*", "UNLABELLED_*")
 INTERVALS = ("LEAST_LEFT", "HIDDEN_*", "NOVELTY_*", "HOLE*", "TOL", "PATIENCE", "ROTATION_PACE")

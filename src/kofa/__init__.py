@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         KernelFactorClassifier,
         KernelFactorRegressor,
     )
+    from kofa.files.opening import open_table
     from kofa.inference.run import Iteration
     from kofa.kernels import RBF, Diffusion, Laplacian, Linear, Mixture, Polynomial, Precomputed
     from kofa.kernels.landmarks import Landmarks
@@ -51,17 +52,19 @@ __all__ = [
     "inspection",
     "load",
     "omics",
+    "open_table",
     "plot",
     "score_summary",
 ]
 
-# Where the names live. They are looked up when first used: the command line, which is a part of
-# this package, should not wait for scikit-learn to show a page of help.
+# Where the names are defined. They are looked up when first used: the command line, which is a part
+# of this package, should not wait for scikit-learn to show a page of help.
 _MODULES = {
     "cross_validation.cross_validate": ("compare", "cross_validate"),
     "scoring.summaries": ("calibration_table", "confusion_table", "score_summary"),
     "errors": ("DataError", "DeclarationError", "FileError", "KofaError"),
     "estimators": ("KernelFactorAnalysis", "KernelFactorClassifier", "KernelFactorRegressor"),
+    "files.opening": ("open_table",),
     "inference.run": ("Iteration",),
     "kernels": ("RBF", "Diffusion", "Laplacian", "Linear", "Mixture", "Polynomial", "Precomputed"),
     "kernels.landmarks": ("Landmarks",),

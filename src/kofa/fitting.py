@@ -13,8 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from kofa import omics, tuning
 from kofa.checks import flag
 from kofa.data.returning import labelled
+from kofa.data.stored import Encoded, Placed, Stored, by_blocks, is_on_disk, n_measured
 from kofa.data.tables import Samples
 from kofa.engines.memory import InMemory
+from kofa.engines.streamed import Streamed, ViewRows
 from kofa.errors import DeclarationError, warn
 from kofa.inference.calibration import Calibration, calibrate
 from kofa.inference.explained import Explained
@@ -77,6 +79,8 @@ def fit(
     views = parameters.check(data)
     rng = parameters.generator()
     fit_data = FitData.read(views, data, parameters.outputs)
+    if parameters.engine == "memory":
+        fit_data = fit_data.in_memory()
     if of_slips:
         warn_of_slips(fit_data, declared=parameters.views is not None)
     # Samples without any observation say nothing: they get the prior.
@@ -92,8 +96,7 @@ def fit(
     run, completed = found.run, _completed(fit_data, found, rng)
     basis = predictive(run.state, found.roles, found.engine.likelihoods)
     basis = basis.first(parameters.n_factors)
-    inputs = {name: run.state[name] for name in found.inputs}
-    own_Z = basis.of_samples(found.engine.part(inputs).project(inputs)[0])
+    own_Z = basis.of_samples(found.factors())
     Z = np.zeros((fit_data.samples.n, basis.n_factors))
     Z[seen] = own_Z
     fitted = Fitted(
@@ -116,12 +119,18 @@ class Inferred:
     views: Mapping[str, FittedView]
     roles: Mapping[str, Role]
     settings: Settings
-    engine: InMemory
+    engine: InMemory | Streamed
     run: Run
 
     @property
     def inputs(self) -> list[str]:
         return [name for name, role in self.roles.items() if not role.output]
+
+    def factors(self) -> Array:
+        """Those of the samples given the inputs alone, each by itself: (N, K)."""
+        if len(self.inputs) < len(self.roles):  # the outputs were explained by these
+            return self.run.Z
+        return self.engine.project(self.run.state)[0]
 
 
 def _infer(
@@ -134,12 +143,8 @@ def _infer(
     journal: Journal,
 ) -> Inferred:
     """Encode the samples that have a value, and find their factors."""
-    observed = {
-        name: view.observe(fit_data.samples.spread(fit_data.tables[name])[seen])
-        for name, view in views.items()
-    }
-    engine, treated = InMemory(Rows.stack(observed)), roles(fit_data, views)
-    settings = _settings(parameters, treated)
+    engine, treated = _engine(parameters, fit_data, views, seen), roles(fit_data, views)
+    settings = _settings(parameters, treated, engine.n_samples)
     with Progress(parameters.progress, settings.max_iter) as bar:
 
         def notify(iteration: Iteration) -> bool:
@@ -151,17 +156,37 @@ def _infer(
     return Inferred(views, treated, settings, engine, run)
 
 
-def _settings(parameters: Parameters, treated: Mapping[str, Role]) -> Settings:
+def _engine(
+    parameters: Parameters, fit_data: FitData, views: Mapping[str, FittedView], seen: BoolArray
+) -> InMemory | Streamed:
+    """The samples that have a value, encoded at once or, where rows are stored, when visited."""
+    values = {name: fit_data.samples.spread(fit_data.tables[name]) for name in views}
+    block_rows = None if parameters.block_rows == "auto" else int(parameters.block_rows)
+    to_disk = parameters.engine == "disk" or any(map(is_on_disk, values.values()))
+    if not (to_disk or any(isinstance(one, Stored) for one in values.values())):
+        observed = {name: view.observe(values[name][seen]) for name, view in views.items()}
+        return InMemory(Rows.stack(observed), block_rows)
+    rows, sources = np.flatnonzero(seen), {}
+    for name, view in views.items():
+        width = view.encoder.encode(values[name][:0]).shape[1]
+        encoded = Encoded(Placed(values[name], rows), view.encoder.encode, width)
+        holed = view.likelihood is not None and fit_data.has_holes(name)
+        own_seen = fit_data.seen(name)[rows]
+        sources[name] = ViewRows.of(encoded, view.likelihood, own_seen, holed)
+    return Streamed(sources, block_rows, to_disk)
+
+
+def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: int) -> Settings:
     """What was asked for, or what serves outputs best, or tables without outputs.
 
     Those factors that carry outputs are found among all, whatever number of them is wanted.
     """
     exact = any(role.exact for role in treated.values())
     most = None if any(role.output for role in treated.values()) else parameters.n_factors
+    many = n_samples > tuning.MANY_SAMPLES
+    of_kernels = tuning.MOST_KERNEL_FACTORS_OF_MANY if many else tuning.MOST_KERNEL_FACTORS
     n_factors, tol = (
-        (tuning.MOST_KERNEL_FACTORS, tuning.TOL_WITH_OUTPUTS)
-        if exact
-        else (tuning.MOST_FACTORS, tuning.TOL)
+        (of_kernels, tuning.TOL_WITH_OUTPUTS) if exact else (tuning.MOST_FACTORS, tuning.TOL)
     )
     return Settings(
         n_factors=int(n_factors if most is None else most),
@@ -275,7 +300,7 @@ def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:
         return None
     samples, names = fit_data.samples, fit_data.samples.names
     measured = {
-        fit_data.sources[name]: (~np.isnan(samples.spread(table))).sum(axis=1)
+        fit_data.sources[name]: by_blocks(n_measured, samples.spread(table))
         for name, table in fit_data.tables.items()
     }
     counts = np.column_stack(list(measured.values())).astype(float)

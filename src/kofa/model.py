@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from os import PathLike
 from typing import Any, Self
 
@@ -12,8 +13,8 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from kofa import omics
-from kofa.checks import check_path, flag, with_hints
-from kofa.data.returning import scored
+from kofa.checks import check_path, check_word, flag, with_hints
+from kofa.data.returning import in_container, scored
 from kofa.errors import DataError
 from kofa.fitting import FactorFit, fit
 from kofa.inference.run import Callback
@@ -78,6 +79,14 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         Seconds between two writings of it, at least.
     progress : bool
         Show a progress bar (needs the extra ``kofa[progress]``).
+    engine : {"auto", "memory", "disk"}
+        Where the rows are during a fit. "memory": tables in files are read, and what inference
+        sees of them is kept. "disk": all of it is computed anew, block by block, whenever a pass
+        visits the rows, and the factors of the samples are in a temporary file. "auto": "disk"
+        where a table is in a file, else "memory". Sparse tables are made dense block by block in
+        any case. The result is the same.
+    block_rows : "auto" or int
+        How many rows are visited at a time.
 
     Attributes
     ----------
@@ -142,6 +151,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
         progress: bool = False,
+        engine: str = "auto",
+        block_rows: Any = "auto",
     ) -> None:
         self.views = views
         self.n_factors = n_factors
@@ -154,6 +165,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.progress = progress
+        self.engine = engine
+        self.block_rows = block_rows
 
     # ------------------------------------------------------------ fit
 
@@ -232,7 +245,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         factors = self._fit(data, resume).factors()
         if omics.is_omics(data):
             omics.annotate(data, self, factors)
-        return factors
+        return self._in_container(factors)
 
     def _fit(self, data: Data, resume: bool = False, of_slips: bool = True) -> FactorFit:
         """`of_slips`: whether to warn of tables that look like a mistake."""
@@ -294,7 +307,36 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         >>> Z.shape, covariance.shape
         ((3, 1), (3, 1, 1))
         """
-        return answers.factors(self._fitted, data, return_cov, n_factors)
+        found = answers.factors(self._fitted, data, return_cov, n_factors)
+        if return_cov:
+            return self._in_container(found[0]), found[1]
+        return self._in_container(found)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """In which type `transform` and `fit_transform` return factors, as in scikit-learn.
+
+        Parameters
+        ----------
+        transform : "default", "pandas", "polars" or None
+            "default": an array, or a DataFrame where the tables were DataFrames. None changes
+            nothing.
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> x = np.random.default_rng(0).normal(size=(50, 1)) * [1.0, 2.0, 3.0]
+        >>> model = kofa.FactorModel(n_factors=1).set_output(transform="pandas")
+        >>> model.fit_transform({"x": x}).columns.tolist()
+        ['factor1']
+        """
+        check_word("transform", transform, (None, "default", "pandas", "polars"))
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # `clone` keeps it
+        return self
+
+    def _in_container(self, factors: Any) -> Any:
+        container = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        return in_container(factors, self.factor_names_[: factors.shape[1]], container)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The names of the columns of `transform`: factor1, factor2, …
@@ -576,6 +618,59 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------ files
 
+    def report(
+        self,
+        path: str | PathLike[str],
+        data: Data | None = None,
+        *,
+        covariates: Any = None,
+        sets: Any = None,
+        evaluation: Any = None,
+        image_shape: Any = None,
+        title: str | None = None,
+    ) -> None:
+        """Write what the model found as one HTML file, for people without Python.
+
+        It opens from the disk by a double click, and asks the network for nothing. Needs the extra
+        ``kofa[report]``.
+
+        Parameters
+        ----------
+        path : path
+            A file that is there is replaced.
+        data : dict of name → table, MuData or AnnData, or None
+            The samples to show, mostly those of the fit. With them come predictions, and colours by
+            columns of views. None shows the samples that the model keeps of its fit.
+        covariates : DataFrame, Series, dict or array, or None
+            What else is known of the samples, as for `associate`.
+        sets : dict of name → features, DataFrame, or the path of a GMT file, or None
+            Feature sets, as for `enrich`.
+        evaluation : DataFrame, path, or pair of DataFrames, or None
+            Scores of held-out samples from `kofa.cross_validate`, with ``return_predictions`` also
+            their predictions; or the file that ``kofa evaluate`` wrote. None tells how well the
+            outputs in `data` are predicted, and says so.
+        image_shape : pair, or dict of name → pair, or None
+            Rows and columns of views whose features are pixels.
+        title : str or None
+
+        Examples
+        --------
+        >>> import numpy as np, kofa
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> x = np.random.default_rng(0).normal(size=(50, 3))
+        >>> path = Path(mkdtemp(), "report.html")
+        >>> kofa.FactorModel().fit({"x": x}).report(path)
+        >>> path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        # By name, because reports are made of what is below a model.
+        page = import_module("kofa.report.page")
+        page.write_report(
+            self, path, data=data, covariates=covariates, sets=sets, evaluation=evaluation,
+            image_shape=image_shape, title=title,
+        )  # fmt: skip
+
     def save(self, path: str | PathLike[str], samples: bool = True) -> None:
         """Write the model to one file, from which `kofa.load` reads it back to the last bit.
 
@@ -611,8 +706,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
 def load(path: str | PathLike[str]) -> FactorModel:
     """Read a model that `FactorModel.save` wrote; it predicts to the last bit what it did.
 
-    Nothing in the file is run or unpickled, so that a stranger's file can do no harm: what is not
-    a complete and consistent model of kofa is refused with a `kofa.FileError`.
+    Nothing in the file is run or unpickled, so that a file of unknown origin can do no harm: what
+    is not a complete and consistent model of kofa is refused with a `kofa.FileError`.
 
     Parameters
     ----------

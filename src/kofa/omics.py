@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import hint, is_among, listed, require, shown
+from kofa.data.stored import Named, Placed, SparseRows, is_sparse
 from kofa.errors import DataError
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import kernel_name
@@ -59,7 +60,8 @@ def from_mudata(
     Returns
     -------
     dict of name → DataFrame (n_obs, D), indexed by ``data.obs_names``. Samples that a modality
-    lacks are missing. Sparse matrices become dense, one modality after the other.
+    lacks are missing. Sparse matrices become dense, one modality after the other; `FactorModel`
+    itself takes them as they are.
 
     Examples
     --------
@@ -69,6 +71,10 @@ def from_mudata(
     >>> kofa.omics.from_mudata(cells, layers={"X": "counts"})["X"].sum().tolist()
     [3, 3]
     """
+    return _tables(data, views, layers, dense=True)
+
+
+def _tables(data: Any, views: Any, layers: Any, dense: bool) -> dict[str, Any]:
     modalities = _modalities(data)
     fine = layers is None or isinstance(layers, Mapping)
     require(fine, "layers", "a dict of modality → layer, or None", layers)
@@ -81,7 +87,7 @@ def from_mudata(
     found = {}
     for name in modalities if views is None else list(views):
         place = f"{name}:{chosen[name]}" if is_among(name, chosen) else name
-        found[name] = _table(data, place) if isinstance(name, str) else None
+        found[name] = _table(data, place, dense) if isinstance(name, str) else None
         if found[name] is None:
             raise _not_there(data, name)
     return found
@@ -99,8 +105,8 @@ def tables(data: Any, views: Any, whole: bool = True) -> Any:
         raise DataError(what, cure="read the file without backed, then take the part")
     names = list(views) if isinstance(views, Mapping) else None
     if whole or not names:
-        return from_mudata(data, names)
-    read = {name: _table(data, name) for name in names}
+        return _tables(data, names, None, dense=False)
+    read = {name: _table(data, name, dense=False) for name in names}
     found = {name: table for name, table in read.items() if table is not None}
     if not found:
         raise _not_there(data, names[0])
@@ -133,12 +139,12 @@ def _check_layer(modalities: Mapping[str, Any], name: str, layer: str) -> None:
         raise DataError(what, name, option="layers", cure=cure)
 
 
-def _table(data: Any, place: str) -> Any:
+def _table(data: Any, place: str, dense: bool) -> Any:
     """The table at a place, such as ``rna``, ``rna:counts`` or ``stage``, or None."""
     modality, layer = _split(data, place)
     if modality is not None and (layer is None or layer in modality.layers):
         _check_names(data, modality, place)
-        return _of_all(data, _dense(modality, layer, place))
+        return _of_all(data, _of_modality(modality, layer, place, dense))
     if place in data.obs:
         return data.obs[[place]]
     if modality is not None and layer in modality.obs:  # MuData has a copy only once pulled
@@ -149,7 +155,12 @@ def _table(data: Any, place: str) -> Any:
 
 def _of_all(data: Any, table: Any) -> Any:
     """A table with a row for every observation, in their order."""
-    return table if table.index.equals(data.obs_names) else table.reindex(data.obs_names)
+    if not isinstance(table, Named):
+        return table if table.index.equals(data.obs_names) else table.reindex(data.obs_names)
+    if table.samples.equals(data.obs_names):
+        return table
+    place = table.samples.get_indexer(data.obs_names)
+    return Named(Placed(SparseRows(table.values), place), data.obs_names, table.columns)
 
 
 def _check_names(data: Any, modality: Any, view: str) -> None:
@@ -177,16 +188,18 @@ def _split(data: Any, place: str) -> tuple[Any, str | None]:
     return (None, None) if _is_mudata(data) else (data, place)
 
 
-def _dense(modality: Any, layer: str | None, view: str) -> Any:
-    """A matrix of an AnnData as a DataFrame, from memory or from its file."""
+def _of_modality(modality: Any, layer: str | None, view: str, dense: bool) -> Any:
+    """A matrix of an AnnData as a DataFrame, or sparse with its names, from memory or its file."""
     import pandas as pd  # anndata needs it too
 
     matrix = modality.X if layer is None else modality.layers[layer]
     if matrix is None:
         cure = f"name a layer instead, as {view + ':counts'!r}"
         raise DataError("expected values in .X but there are none", view, cure=cure)
-    for step in ("to_memory", "toarray"):  # of a sparse matrix in a file, then in memory
-        matrix = getattr(matrix, step)() if hasattr(matrix, step) else matrix
+    matrix = matrix.to_memory() if hasattr(matrix, "to_memory") else matrix  # sparse, in a file
+    if is_sparse(matrix) and not dense:
+        return Named(matrix, modality.obs_names, modality.var_names)
+    matrix = matrix.toarray() if hasattr(matrix, "toarray") else matrix
     return pd.DataFrame(np.asarray(matrix), modality.obs_names, modality.var_names)
 
 

@@ -7,7 +7,7 @@ one number for each column, NaN where none can be given.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import rankdata
@@ -53,6 +53,17 @@ class HeldOut:
         """What of the prediction is to be near the truth."""
         return self.quantiles[MEDIAN] if self.likelihood.deviance_at == "median" else self.mean
 
+    def without_inputs(self) -> HeldOut:
+        """The same truth, predicted by the mean of the fit's samples, or their shares of classes.
+
+        It has no intervals.
+        """
+        mean = self.typical if self.likelihood.has("probability") else self.mean_in_fit
+        typical = self.typical if self.likelihood.deviance_at == "median" else mean
+        nowhere = np.full(self.truth.shape, np.nan)
+        quantiles = {LOWER: nowhere, MEDIAN: typical, UPPER: nowhere}
+        return replace(self, mean=mean, typical=typical, quantiles=quantiles)
+
 
 def typical(likelihood: type[Likelihood], values: Array) -> Array:
     """What one would predict, by column, if one knew nothing but the values (n, D) of others."""
@@ -97,9 +108,10 @@ def rmse(truth: Array, predicted: Array) -> Array:
 
 
 def coverage(truth: Array, lower: Array, upper: Array) -> Array:
-    """The share of values within [lower, upper]."""
+    """The share of values within [lower, upper], NaN where there is no such interval."""
     inside = ((truth >= lower) & (truth <= upper)).astype(float)
-    return column_means(np.where(np.isnan(truth), np.nan, inside))
+    unknown = np.isnan(truth) | np.isnan(lower) | np.isnan(upper)
+    return column_means(np.where(unknown, np.nan, inside))
 
 
 def auc(truth: Array, probability: Array) -> Array:

@@ -72,8 +72,8 @@ def test_the_same_in_a_process_of_its_own(folder):
 def test_quick_views_say_what_a_study_does(folder, fitted):
     run(
         "fit --view rna=rna.csv --view protein=protein.csv --kernel protein=rbf "
-        "--view stage=clinical.csv:stage:categorical --output stage --factors 4 --seed 3 "
-        "--max-iter 200 --tol 1e-3 --init 1 -o quick.kofa"
+        "--view stage=clinical.csv:stage:categorical --outputs stage --n-factors 4 "
+        "--random-state 3 --max-iter 200 --tol 1e-3 --n-init 1 -o quick.kofa"
     )
     model = kofa.load("quick.kofa")
     chosen = {key: model.get_params()[key] for key in ("n_factors", "outputs", "random_state")}
@@ -88,12 +88,12 @@ def test_quick_views_say_what_a_study_does(folder, fitted):
 @pytest.mark.usefixtures("folder")
 def test_a_study_with_another_file_or_option():
     tables(seed=1)["rna"].to_csv("other.csv")
-    run("fit study.toml --view rna=other.csv --factors 3 -o model.kofa -q")
+    run("fit study.toml --view rna=other.csv --n-factors 3 -o model.kofa -q")
     assert kofa.load("model.kofa").get_params()["n_factors"] == 3
     protein = tables()["protein"]
     protein.to_csv("other.csv", sep=";", decimal=",")
     more = "--sep ';' --decimal ,"
-    run(f"fit study.toml --view protein=other.csv {more} --max-iter 3 -o model.kofa -q")
+    run(f"fit study.toml --view protein=other.csv {more} --max-iter 3 -o model.kofa -q --force")
     assert kofa.load("model.kofa").views["protein"].kernel == kofa.RBF(3.0)
 
 
@@ -439,6 +439,32 @@ def test_nothing_but_models_and_checkpoints_is_replaced(folder, model):
 
 
 @pytest.mark.usefixtures("model")
+def test_a_model_is_replaced_only_by_force(fitted):
+    assert error("fit study.toml --max-iter 2 -o model.kofa") == (
+        "model.kofa: this model exists; add --force to replace it"
+    )
+    assert Path("model.kofa").read_bytes() == fitted
+    run("fit study.toml --max-iter 2 -o model.kofa --force -q")
+    assert kofa.load("model.kofa").n_iter_ == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_old_names_of_options_work_with_a_warning_and_output_is_refused():
+    old = "fit study.toml --factors 2 --init=1 --seed 5 --max-iter 200 --to old.kofa"
+    lines = run(old).stderr.splitlines()
+    renamed = ("factors", "n-factors"), ("init", "n-init"), ("seed", "random-state"), ("to", "out")
+    for line, (name, new) in zip(lines, renamed, strict=True):
+        assert line == f"warning: --{name} will be removed in kofa 0.3; write --{new}"
+    chosen = kofa.load("old.kofa").get_params()
+    assert (chosen["n_factors"], chosen["n_init"], chosen["random_state"]) == (2, 1, 5)
+    assert run(f"{old} -q --force").output == ""
+    for command in ("fit study.toml --output stage", "predict old.kofa --output=x.csv"):
+        said = error(command, 2)
+        assert "--outputs NAME" in said
+        assert "-o FILE (--out)" in said
+
+
+@pytest.mark.usefixtures("model")
 def test_places_that_cannot_be_written_are_found_before_the_work(monkeypatch):
     monkeypatch.setattr("kofa.cli.plan.read_file", pytest.fail)
     assert "there is no folder 'no'; make it first" in error("fit study.toml -o no/m.kofa")
@@ -465,7 +491,7 @@ def test_no_folder_is_made_for_tables_that_cannot_be_filled(model):
         ("fit -v rna -o m.kofa", "Expected --view NAME=FILE[:COLUMNS][:KIND] but got 'rna'"),
         ("fit -v a=rna.csv:g1:reel -o m.kofa", "'reel' is not a kind; did you mean 'real'?"),
         ("fit -v a=rna.csv -v a=rna.csv -o m.kofa", "the view 'a' is given twice"),
-        ("fit study.toml --output stag -o m.kofa", "no view 'stag'; did you mean 'stage'?"),
+        ("fit study.toml --outputs stag -o m.kofa", "no view 'stag'; did you mean 'stage'?"),
         ("fit study.toml --kernel ran=rbf -o m.kofa", "no view 'ran'; did you mean 'rna'?"),
         ("fit study.toml --kernel rna -o m.kofa", "Expected --kernel NAME=KERNEL but got 'rna'"),
         ("fit study.toml --kernel stage=rbf -o m.kofa", "a view of kind categorical has no kernel"),
@@ -497,7 +523,7 @@ def test_wrong_options_are_errors_of_usage(command, message):
 @pytest.mark.usefixtures("model")
 def test_typer_finds_the_rest():
     assert "Missing argument 'MODEL'" in run("info", 2).stderr
-    assert "--factors" in run("fit study.toml -o m.kofa --factors 0", 2).stderr
+    assert "--n-factors" in run("fit study.toml -o m.kofa --n-factors 0", 2).stderr
     said = error("fitt", 2)  # newer versions of typer add what may be meant
     assert said.startswith("No such command 'fitt'")
     assert "?;" not in said
@@ -526,14 +552,14 @@ def test_warnings_take_one_line():
     (line,) = result.stderr.splitlines()
     assert line.startswith("warning: The bound was still growing")
     assert "not converged after 2 iterations" in result.stdout
-    silent = run("fit study.toml --max-iter 2 -o model.kofa --quiet")
+    silent = run("fit study.toml --max-iter 2 -o model.kofa --quiet --force")
     assert silent.output == ""
 
 
 @pytest.mark.usefixtures("folder")
 def test_progress_without_a_terminal_only_on_request():
     assert "iteration 1:" not in run("fit study.toml --max-iter 3 -o model.kofa").stderr
-    command = "fit study.toml --init 2 --max-iter 3 -o model.kofa --progress"
+    command = "fit study.toml --n-init 2 --max-iter 3 -o model.kofa --progress --force"
     lines = run(command).stderr.splitlines()
     assert re.fullmatch(r"start 1 of 2, iteration 1: bound -?[\d.e+]+, \d+ factors?", lines[0])
 
@@ -563,8 +589,9 @@ def test_help_has_examples(command):
 
 def test_help_waits_for_no_library_of_numbers():
     """Only typer and rich are loaded for a page of help."""
-    ask = "import sys; sys.argv = ['kofa', 'fit', '--help']\nfrom kofa.cli import main\n"
-    show = "heavy = {'numpy', 'pandas', 'sklearn', 'scipy'} & set(sys.modules)\nprint(heavy)"
+    ask = "import sys; sys.argv = ['kofa', 'plot', '--help']\nfrom kofa.cli import main\n"
+    heavy = {"numpy", "pandas", "sklearn", "scipy", "matplotlib"}
+    show = f"heavy = {heavy!r} & set(sys.modules)\nprint(heavy)"
     code = f"{ask}try:\n    main()\nexcept SystemExit:\n    pass\n{show}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert done.stdout.splitlines()[-1] == "set()"
@@ -637,7 +664,7 @@ def test_checkpoints_that_are_there_or_not():
     x = np.random.default_rng(0).normal(size=(20, 3))
     kofa.FactorModel(checkpoint="mine.checkpoint").fit({"x": x})
     options = "--checkpoint mine.checkpoint --checkpoint-every 0"
-    stderr = run(f"fit study.toml -o model.kofa {options}").stderr
+    stderr = run(f"fit study.toml -o model.kofa --force {options}").stderr
     assert stderr.startswith("warning: starting anew; mine.checkpoint of a fit that was stopped")
     assert not Path("mine.checkpoint").exists()
 
@@ -703,7 +730,7 @@ def test_init_declares_what_fit_takes_from_a_folder_of_odd_files():
     Path("comment.csv").write_text("# by X\n" + rna, encoding="utf-8")
     Path("thousands.csv").write_text('id,a\n000,"1,500"\n001,"2,500"\n', encoding="utf-8")
     Path("no_id.csv").write_text(rna + ",1,1,1,1,1,1\n", encoding="utf-8")
-    Path("strangers.csv").write_text("id,a\nA,1.5\nB,2.5\n", encoding="utf-8")
+    Path("strangers.csv").write_text("id,s\nA,1.5\nB,2.5\n", encoding="utf-8")
     shown = run("init --force").stdout
     assert "left out comment.csv: expected the names of columns" in shown
     assert "left out no_id.csv, line 82, column 'id': expected a sample id" in shown
@@ -714,6 +741,93 @@ def test_init_declares_what_fit_takes_from_a_folder_of_odd_files():
     for name in ("semicolons", "windows", "spaces", "trailing"):
         assert plan.sources[name].read().shape == (80, 6)
     run("fit study.toml --max-iter 3 -o model.kofa -q")
+
+
+@pytest.mark.usefixtures("folder")
+def test_init_leaves_out_new_samples_and_says_so():
+    for name, frame in tables(seed=1).items():
+        frame.set_axis([f"new{i}" for i in range(len(frame))]).to_csv(f"a_{name}.csv")
+    known = tables()["protein"]
+    known.iloc[:, ::-1].to_csv("again.csv")  # the same samples: a view, not new samples
+    shown = run("init --force --outputs stage").stdout
+    text = Path("study.toml").read_text(encoding="utf-8")
+    for name in ("rna", "protein", "clinical"):
+        said = f"left out a_{name}.csv: new samples, with the columns of {name}.csv"
+        assert said in shown
+        assert f"# {said}" in text
+    plan = read_study(Path("study.toml"))
+    assert list(plan.views) == ["again", "clinical", "stage", "protein", "rna"]
+    assert plan.model == {"outputs": ["stage"]}
+    run("check study.toml")
+
+
+def test_of_two_files_with_the_same_columns_the_smaller_has_the_new_samples(tmp_path):
+    rows = [f"s{i},{i}.5,{i % 7}.25" for i in range(30)]
+    for name, some in {"a": rows[:10], "b": rows[10:]}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,x,y", *some]), encoding="utf-8")
+    shown = run(["init", tmp_path]).stdout
+    assert "left out a.csv: new samples, with the columns of b.csv" in shown
+    assert list(read_study(tmp_path / "study.toml").views) == ["b"]
+
+
+def test_rows_without_ids_are_new_samples_if_there_are_fewer(tmp_path):
+    rows = [f"{i}.5,{i % 7}.25" for i in range(30)]
+    for name, some in {"old": rows, "new": rows[:9]}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,y", *some]), encoding="utf-8")
+    assert "left out new.csv: new samples" in run(["init", tmp_path]).stdout
+
+
+@pytest.mark.usefixtures("folder")
+def test_init_leaves_out_what_kofa_evaluate_wrote():
+    run("evaluate study.toml --cv 2 --tol 0.5 -o scores.csv --predictions held_out.csv -q")
+    shown = run("init --force").stdout
+    assert "left out scores.csv: kofa evaluate wrote it" in shown
+    assert "left out held_out.csv: kofa evaluate wrote it" in shown
+    assert "there is no view 'stag'; did you mean 'stage'?" in error(
+        "init --force --outputs stag", 2
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_check_says_what_would_be_fitted_and_writes_nothing():
+    before = sorted(os.listdir())
+    shown = run("check study.toml --n-factors 4 --n-init 3").stdout
+    assert shown.startswith("80 samples in 3 views, 50 of them in all\n")
+    assert re.search(r"^stage +categorical +60 +1 +0.0% +output +– +clinical.csv", shown, re.M)
+    assert re.search(r"^protein +real +60 +4 +0.0% +RBF\(width=3.0", shown, re.M)
+    assert "at most 4 factors, the best of 3 starts, to predict 'stage' from the others" in shown
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"rna.csv"', '"nope.csv"', "nope.csv: there is no such file"),
+        ("random_state = 3", "n_init = 0", "study.toml, line 3: expected n_init"),
+        ("random_state = 3", "random_state = -1", "study.toml, line 3: expected random_state"),
+        ('file = "rna.csv"', 'file = "rna.csv"\nkind = "count"', "rna.csv: View 'rna', column"),
+        ('"categorical"', '"real"', "clinical.csv, line 2, column 'stage': expected a number"),
+    ],
+)
+def test_check_finds_what_a_fit_would(old, new, message):
+    Path("study.toml").write_text(STUDY.replace(old, new, 1), encoding="utf-8")
+    assert error("check study.toml").startswith(message)
+    assert error("fit study.toml -o m.kofa").startswith(message)
+
+
+def test_completion_knows_commands_options_and_plots():
+    for words, found in (("kofa ev", "evaluate"), ("kofa fit --n-i", "--n-init"),
+                         ("kofa plot var", "variance_explained")):  # fmt: skip
+        ask = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        process = subprocess.run(
+            [sys.executable, "-c", MAIN],
+            env=os.environ | ask | {"_KOFA_COMPLETE": "complete_bash"},
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert process.stdout.split() == [found]
+    assert "--install-completion" in run("--help").stdout
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -810,12 +924,8 @@ def test_the_command_runs_as_a_module(module):
 def test_what_is_read_is_looked_at_before_what_is_written():
     assert error("fit nope.toml").startswith("nope.toml: there is no such file")
     assert error("impute nope.kofa").startswith("nope.kofa: there is no such file")
-    assert (
-        error("fit study.toml", 2) == "Expected --to with the file of the model; add -o model.kofa"
-    )
-    assert error("impute model.kofa -v rna=rna.csv", 2).startswith(
-        "Expected --to with a folder; add"
-    )
+    assert error("fit study.toml", 2) == "Expected -o with the file of the model; add -o model.kofa"
+    assert error("impute model.kofa -v rna=rna.csv", 2).startswith("Expected -o with a folder; add")
 
 
 def test_demo_shows_a_result_and_writes_its_tables(tmp_path):

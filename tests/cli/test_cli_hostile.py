@@ -135,7 +135,7 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
         ("--encoding ''", 2, "Unknown encoding ''"),
         ("--sep 1", 2, "Expected sep to be a mark that cells do not have but got '1'"),
         ("--decimal e", 2, "Expected decimal to be a mark that cells do not have but got 'e'"),
-        ("-o ''", 2, "Invalid value for '--to' / '-o': expected a name but got nothing"),
+        ("-o ''", 2, "Invalid value for '--out' / '-o': expected a name but got nothing"),
         ("--study ''", 2, "Invalid value for '--study': expected a name but got nothing"),
         ("-o loop.csv", 1, "loop.csv: this link leads in a circle"),
         ("-v protein=loop.csv", 1, "loop.csv: this link leads nowhere"),
@@ -177,7 +177,7 @@ def test_a_model_is_not_written_to_odd_places():
     ]:
         assert message in error(f"fit study.toml -o {place}")
         assert message in error(f"fit study.toml -o m.kofa --checkpoint {place}")
-    assert "Invalid value for '--to'" in error("fit study.toml -o ''", 2)
+    assert "Invalid value for '--out'" in error("fit study.toml -o ''", 2)
     assert "m.kofa" not in names()
 
 
@@ -457,7 +457,7 @@ def test_names_of_results_that_clash_are_refused():
     fit_views("x")
     x = pd.read_csv("0.csv", index_col=0)
     pd.DataFrame({"a": x["v0_0"] > 0, "a_p": x["v0_1"] > 0}).astype(int).to_csv("y.csv")
-    run("fit -v x=0.csv -v y=y.csv:binary --max-iter 3 -o m.kofa -q")
+    run("fit -v x=0.csv -v y=y.csv:binary --max-iter 3 -o m.kofa -q --force")
     for name in ("out.csv", "out.parquet"):
         message = error(f"predict m.kofa -v x=0.csv -t y --proba -o {name}")
         assert message.startswith("View 'y': two columns of the result would be called 'a_p'")

@@ -592,3 +592,38 @@ def test_models_with_different_outputs_are_refused(data):
 def test_models_have_names(data, models):
     with pytest.raises(kofa.DeclarationError, match="models"):
         kofa.compare(models, data)
+
+
+# ---------------------------------------------------------------- against predicting the mean
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_baseline_is_what_the_training_samples_say():
+    data = mixed(np.random.default_rng(1), n=60)
+    views = {name: KINDS[name] for name in ("real", "positive", "binary", "count")}
+    given = {name: data[name] for name in views}
+    model = kofa.FactorModel(views, outputs=["positive", "binary", "count"], callback=soon)
+    cv = KFold(3, shuffle=True, random_state=0)
+    table = kofa.cross_validate(model, given, cv=cv, baseline=True)
+    assert list(table.columns) == ["fold", "view", "column", "score", "value", "baseline", "n"]
+    without = kofa.cross_validate(model, given, cv=cv)
+    pd.testing.assert_frame_equal(table.drop(columns="baseline"), without)
+    train, test = next(cv.split(given["real"]))
+    first = table[table.fold == 0].set_index(["view", "column", "score"]).baseline
+    for j in range(4):
+        mean = given["count"][train, j].mean()
+        error = np.sqrt(((given["count"][test, j] - mean) ** 2).mean())
+        assert first["count", j, "rmse"] == pytest.approx(error)
+        p = (given["binary"][train, j].sum() + 0.5) / (len(train) + 1)
+        loss = metrics.log_loss(given["binary"][test, j], np.full(len(test), p), labels=[0, 1])
+        assert first["binary", j, "log_loss"] == pytest.approx(loss)
+        right = ((p > 0.5) == given["binary"][test, j]).mean()
+        assert first["binary", j, "accuracy"] == pytest.approx(right)
+    exact = {"r2": 0.0, "d2": 0.0, "auc": 0.5}
+    for score, expected in exact.items():
+        rows = table[(table.score == score) & (table.fold != "all")].baseline.dropna()
+        assert np.allclose(rows, expected)
+    assert table[table.score == "coverage"].baseline.isna().all()
+    summary = kofa.score_summary(table).set_index(["view", "column", "score"]).baseline
+    each = table[table.fold != "all"].groupby(["view", "column", "score"]).baseline.mean()
+    assert summary["count", "all", "rmse"] == pytest.approx(each["count", "all", "rmse"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import kofa
+from kofa.engines import memory
 from kofa.engines.memory import InMemory
 from kofa.inference.observations import Observations, Rows
 from kofa.likelihoods.bernoulli import Bernoulli
@@ -24,3 +26,25 @@ def test_start_of_kinds_that_are_not_gaussian_is_centred(rng, kind):
     # Together they span the columns less their means over what is observed.
     centred = np.where(seen, view.values - view.values.sum(axis=0) / seen.sum(axis=0), 0.0)
     np.testing.assert_allclose(U @ (U.T @ centred), centred, atol=1e-10)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_threads_and_blocks_in_memory_do_not_matter(rng, holes, monkeypatch):
+    z = rng.standard_normal((400, 2))
+    x = z @ rng.standard_normal((2, 8)) + 0.3 * rng.standard_normal((400, 8))
+    data = {"x": x, "t": (x[:, :3] > 0).astype(float)}
+    views = {"x": kofa.Real(), "t": kofa.Binary()}
+    if holes:
+        data, views = {"x": np.where(rng.random(x.shape) < 0.2, np.nan, x)}, None
+    fits = []
+    for threads, rows in ((1, "auto"), (1, 64), (3, 64)):
+        monkeypatch.setattr(memory, "n_blas_threads", lambda n=threads: n)
+        model = kofa.FactorModel(views, block_rows=rows, callback=lambda i: i.n_iter >= 20)
+        fits.append(model.fit(data))
+    whole, blocks, threaded = fits
+    np.testing.assert_array_equal(threaded.lower_bounds_, blocks.lower_bounds_)
+    np.testing.assert_allclose(blocks.lower_bounds_, whole.lower_bounds_, rtol=1e-8)
+    for name, view in whole.posterior_.items():
+        mean = blocks.posterior_[name].weights.mean
+        np.testing.assert_allclose(mean, view.weights.mean, atol=1e-8)
+        np.testing.assert_array_equal(threaded.posterior_[name].weights.mean, mean)

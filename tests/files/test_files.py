@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import zipfile
@@ -14,7 +15,7 @@ pd = pytest.importorskip("pandas")
 
 from kofa import KofaError  # noqa: E402
 from kofa.errors import FileError  # noqa: E402
-from kofa.files import Reading, read_file, write_file, write_text  # noqa: E402
+from kofa.files import Reading, as_json, read_file, write_file, write_text  # noqa: E402
 
 FRAME = pd.DataFrame(
     {"a": [1.5, np.nan, 3.0], "b": [1, 2, 3]}, index=pd.Index(["001", "002", "x"], name="id")
@@ -538,3 +539,59 @@ def test_places_that_cannot_be_written(tmp_path):
         write_file(FRAME, tmp_path / "x.csv")
     with pytest.raises(FileError, match="this is a folder"):
         write_text(tmp_path, "text")
+
+
+# ---------------------------------------------------------------- JSON, and rows without names
+
+
+def test_rows_as_json(tmp_path):
+
+    frame = pd.DataFrame(
+        {
+            "fold": [0, "all"],
+            "value": [0.1, np.nan],
+            "kept": [True, False],
+            "leading": [["a", "b"], []],
+            "n": pd.array([1, None], dtype="Int64"),
+            "day": pd.to_datetime(["2020-01-02", None]),
+            "x": np.array([1.5, 2.5], dtype=np.float32),
+        }
+    )
+    write_file(frame.drop(columns="leading"), tmp_path / "a.json", index=False)
+    found = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert found[0] == {
+        "fold": "0", "value": 0.1, "kept": True, "n": 1, "day": "2020-01-02 00:00:00", "x": 1.5,
+    }  # fmt: skip
+    assert found[1]["value"] is None
+    assert found[1]["n"] is None
+    assert found[1]["day"] is None
+    assert json.loads(as_json(frame))[0]["fold"] == 0
+    assert json.loads(as_json(frame))[0]["leading"] == ["a", "b"]
+    assert json.loads(as_json(frame.iloc[:0])) == []
+    write_file(frame[["leading"]], tmp_path / "a.csv", index=False)
+    text = (tmp_path / "a.csv").read_text(encoding="utf-8")
+    assert text.splitlines()[:2] == ["leading", '"a, b"']
+
+
+def test_samples_are_the_first_field_of_json(tmp_path):
+
+    frame = pd.DataFrame({"a": [1, 2]}, index=["s1", "s2"])
+    write_file(frame, tmp_path / "x.json")
+    rows = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    assert rows == [{"sample": "s1", "a": 1}, {"sample": "s2", "a": 2}]
+
+
+def test_json_has_no_infinity_and_nothing_is_left_of_it(tmp_path):
+    frame = pd.DataFrame({"level": [0.1, np.inf]})
+    with pytest.raises(FileError, match=r"x\.json: it cannot be written"):
+        write_file(frame, tmp_path / "x.json", index=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_words_and_numbers_in_a_column_go_to_parquet_as_words(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"fold": np.array([0, 1, "all"], dtype=object), "value": [0.0, 1.0, 2.0]})
+    write_file(frame, tmp_path / "x.parquet", index=False)
+    found = pd.read_parquet(tmp_path / "x.parquet")
+    assert found["fold"].tolist() == ["0", "1", "all"]
+    assert list(found.columns) == ["fold", "value"]

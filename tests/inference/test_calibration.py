@@ -77,12 +77,14 @@ def test_nothing_is_known_without_samples_that_have_both(rng):
 
 
 @pytest.mark.parametrize("variance", [0.0, 0.3])
-def test_overdispersion_of_counts_is_found(rng, variance):
+@pytest.mark.parametrize("wild", [0.0, 0.01])
+def test_overdispersion_of_counts_is_found(rng, variance, wild):
     Z = rng.standard_normal((600, 1))
     W = np.array([[0.6, -0.4]])
     eta = 1.0 + Z @ W + np.sqrt(variance) * rng.standard_normal((600, 2))
     t = rng.poisson(20.0 * np.logaddexp(0.0, eta)).astype(float)
     kind = Poisson(np.full(2, 20.0), t.max(axis=0))
+    t[rng.random(t.shape) < wild] += 200.0
     engine, state, _ = core([t], [Role("t")], 1, likelihoods=[kind])
     s = centred(engine.summarise(Z))["t"]
     view = replace(state["t"], alpha=Known(np.full(1, 0.1)))

@@ -12,7 +12,13 @@ from kofa.engines.memory import InMemory
 from kofa.inference.global_step import update_weights
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import Known
-from kofa.inference.regression import left_out_loss, predicts_better, regress, unexplained
+from kofa.inference.regression import (
+    _fixed_point,
+    left_out_loss,
+    predicts_better,
+    regress,
+    unexplained,
+)
 from kofa.inference.role import Role
 from kofa.inference.statistics import centred
 
@@ -90,3 +96,29 @@ def test_a_constant_column_has_no_loss(rng):
         view = replace(view, weights=replace(view.weights, mean=nothing), tau=Known(np.ones(1)))
         losses.append(left_out_loss(engine.rows.views["y"], view, Z, 1.0))
     np.testing.assert_allclose(losses[1], losses[0], rtol=0.1)
+
+
+@pytest.mark.parametrize("pace", [0.1, 0.9, 0.99])
+def test_fixed_points_are_found_in_fewer_steps(pace):
+    """Also where each step leads only a hundredth of the way."""
+    steps, goal = [], np.array([1.0, -2.0])
+
+    def step(x):
+        steps.append(x)
+        return goal + np.array([pace, 0.5 * pace]) * (x - goal)
+
+    # It ends where a step is below 1e-4, which is so far from the goal:
+    left = 1e-4 / (1.0 - pace)
+    np.testing.assert_allclose(_fixed_point(step, np.zeros(2)), goal, atol=left)
+    assert len(steps) < 40
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_scale_and_noise_of_an_output_are_those_of_the_highest_evidence(rng, n_columns):
+    """y = Zw + noise with w ~ N(0, energy): both variances as they were drawn."""
+    Z, energy = rng.standard_normal((2000, 40)), np.linspace(0.2, 2.0, 40)
+    y = Z @ (np.sqrt(energy)[:, None] * rng.standard_normal((40, n_columns)))
+    y += 3.0 * rng.standard_normal(y.shape)
+    view = explained(y, Z, energy)[1]
+    np.testing.assert_allclose(1.0 / view.precision, 9.0, rtol=0.15)
+    np.testing.assert_allclose(np.mean(1.0 / view.alpha.mean / energy), 1.0, rtol=0.6)

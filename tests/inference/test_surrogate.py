@@ -13,7 +13,7 @@ from conftest import core
 from kofa import tuning
 from kofa.inference.bound import elbo
 from kofa.inference.global_step import global_step, residual_of_z, update_weights
-from kofa.inference.held_out import choose_scale, left_out, sample_rows
+from kofa.inference.held_out import _best_signal, _uphill, choose_scale, left_out, sample_rows
 from kofa.inference.observations import Observations
 from kofa.inference.posterior import Gamma
 from kofa.inference.role import Role
@@ -209,6 +209,20 @@ def test_scale_is_the_one_that_predicts_left_out_samples_best(rng, make):
     best = int(np.argmax(scores))
     assert 0 < best < len(scores) - 1
     assert abs(int(np.argmin(np.abs(np.log(np.array(tuning.SIGNALS) / chosen)))) - best) <= 1
+
+
+@pytest.mark.parametrize("peak", range(len(tuning.SIGNALS)))
+def test_signals_are_tried_from_the_middle_until_they_get_worse(peak):
+    tried = []
+
+    def score(signal):
+        tried.append(tuning.SIGNALS.index(signal))
+        return -((tried[-1] - peak) ** 2)
+
+    scores, middle, last = _uphill(score), len(tuning.SIGNALS) // 2, len(tuning.SIGNALS) - 1
+    assert _best_signal(scores) == pytest.approx(tuning.SIGNALS[peak])
+    assert len(tried) == len(scores) <= abs(peak - middle) + 3
+    assert set(scores) >= {j for j in (peak - 1, peak, peak + 1) if 0 <= j <= last}
 
 
 def test_left_out_respects_the_precision_of_each_column(rng):

@@ -37,7 +37,7 @@ def test_errors_name_file_and_line(tmp_path, text, message):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(kofa.FileError, match="no text in UTF-8; save it as UTF-8"):
+    with pytest.raises(kofa.FileError, match="not text in UTF-8; save it as UTF-8"):
         read_gmt(write(tmp_path, "größe\tx\ta", "latin-1"))
     with pytest.raises(kofa.FileError, match="it cannot be read"):
         read_gmt(tmp_path / "none.gmt")

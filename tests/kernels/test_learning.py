@@ -145,6 +145,28 @@ def test_fair_cost_does_not_reward_a_small_noise(rng):
     assert objective.fair_cost(theta) == pytest.approx(expected)
 
 
+def test_learning_ends_where_it_gains_nothing(rng):
+    X = rng.standard_normal((60, 2))
+    y = np.sin(X[:, :1]) + 0.3 * rng.standard_normal((60, 1))
+    objective = Objective([Width(kofa.RBF(), X, X)], Outputs.of(y, Groups.one(1)))
+    costs = []
+
+    class Counting(Objective):
+        def negative(self, theta):
+            value = super().negative(theta)
+            costs.append(value[0])
+            return value
+
+    counting = Counting(objective.sources, objective.outputs)
+    ends, steps = {}, {}
+    for gain in (0.0, 0.1, 1e6):
+        costs.clear()
+        ends[gain] = objective.negative(counting.maximise(objective.begin, 100, gain))[0]
+        steps[gain] = len(costs)
+    assert steps[1e6] < steps[0.1] < steps[0.0]
+    assert ends[0.0] <= ends[0.1] < ends[0.0] + 0.1
+
+
 def test_starts_are_tried_again_only_where_there_is_a_width(rng, monkeypatch):
     """Of more columns than samples, a linear kernel finds hardly any similar to another."""
     X, Y, calls = rng.standard_normal((30, 900)), rng.standard_normal((30, 1)), []

@@ -7,7 +7,7 @@ import pytest
 
 import kofa
 from kofa.kernels.evidence import _FEW_NOISES, Objective, _by_eigenvalues, _complete
-from kofa.kernels.formulas import Polynomial
+from kofa.kernels.formulas import PackedGaps, Polynomial, gap_sums
 from kofa.kernels.learning import learn, starts
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import KernelTerm, LogRelevance, Relevance, Width
@@ -150,6 +150,62 @@ def test_relevance_gradient_of_a_laplacian_in_any_unit_and_size(rng, monkeypatch
     np.testing.assert_allclose(found / unit, expected, rtol=1e-5)
     monkeypatch.setattr("kofa.kernels.formulas._CACHE", 1)  # row by row
     np.testing.assert_allclose(plain.relevance_gradient(X, X, plain(X, X), G), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 41])
+def test_packed_gaps_have_the_same_sums(rng, n, monkeypatch):
+    X, H = rng.standard_normal((n, 3)) * [1e-3, 1.0, 1e3], rng.standard_normal((n, n))
+    H = H + H.T
+    gaps = np.abs(X[:, None] - X)
+    expected = np.einsum("nu,nuj->j", H, gaps)
+    size = np.einsum("nu,nuj->j", np.abs(H), gaps) + 1e-300
+    assert (np.abs(PackedGaps.of(X).sums(H) - expected) <= 1e-6 * size).all()
+    assert (np.abs(gap_sums(X, X, H) - expected) <= 1e-6 * size).all()
+    monkeypatch.setattr("kofa.kernels.formulas._CACHE", 1)  # pair by pair
+    assert (np.abs(PackedGaps.of(X).sums(H) - expected) <= 1e-6 * size).all()
+
+
+def test_gaps_that_take_much_memory_are_not_packed(rng, monkeypatch):
+    """The gradient is the same."""
+    objective, theta = objective_of(rng, "bank")
+    _, expected = objective.likelihood(theta)
+    monkeypatch.setattr("kofa.kernels.formulas._MOST_PACKED", 30 * 29 // 2 * 5 - 1)
+    X = objective.sources[0].X
+    assert PackedGaps.of(X) is None
+    again = Objective(sources_of("bank", X), objective.outputs)
+    np.testing.assert_allclose(again.likelihood(theta)[1], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["rbf", "log", "log, groups", "bank"])
+def test_features_that_are_constant_on_some_rows_keep_their_parameters(rng, name):
+    """θ of some rows is one of all rows, and the kernel that of the same rows among all."""
+    X, rows = rng.standard_normal((30, 5)), np.arange(0, 30, 2)
+    X[rows, 1] = 0.0
+    Y = rng.standard_normal((30, 2))
+    objective = Objective(sources_of(name, X), apart(Y))
+    some = objective.some(rows)
+    assert len(some.bounds) == len(some.begin) == len(objective.begin)
+    theta = objective.begin + 0.1 * rng.standard_normal(len(objective.begin))
+    own = objective.split(theta)[0]
+    for one, all_rows, t in zip(some.sources, objective.sources, own, strict=True):
+        K = all_rows.evaluate(t)[0][np.ix_(rows, rows)]
+        np.testing.assert_allclose(one.evaluate(t)[0], K, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(some.outputs.Y, objective.outputs.Y[rows])
+
+
+def test_starts_race_on_some_rows_and_the_best_goes_on_with_all(rng, monkeypatch):
+    monkeypatch.setattr("kofa.tuning.RACE_ROWS", 20)
+    seen, maximise = [], Objective.maximise
+
+    def watched(self, *given):
+        seen.append(len(self.outputs.Y))
+        return maximise(self, *given)
+
+    monkeypatch.setattr(Objective, "maximise", watched)
+    X, y = nonlinear(rng, n=50)
+    bank = [kofa.Linear(), kofa.RBF(), kofa.Laplacian(relevance="auto")]
+    learn(bank, [X] * 3, [X] * 3, apart(y))
+    assert seen == [20, 20, 50]
 
 
 def test_weights_inside_a_kernel_scale_its_columns(rng):

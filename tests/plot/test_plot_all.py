@@ -19,17 +19,6 @@ from drawn import every_kind
 from kofa import plot
 from kofa.plot import style
 
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
 SETS = {"first": range(0, 10), "last": range(8, 20)}
 
 
@@ -69,6 +58,7 @@ def calls(model, data):
     yield "predictions", lambda ax: plot.predictions(model, data, label, ax=ax)
     yield "data_overview", lambda ax: plot.data_overview(model, ax=ax)
     yield "enrichment", lambda ax: plot.enrichment(model, real, sets, min_size=5, ax=ax)
+    yield "enrichment", lambda ax: plot.enrichment(model, real, sets, 0, min_size=5, ax=ax)
     yield "factor_correlation", lambda ax: plot.factor_correlation(model, ax=ax)
     yield "factor_violins", lambda ax: plot.factor_violins(model, data[label], ax=ax)
     yield "factors", lambda ax: plot.factors(model, data, colour=label, ax=ax)
@@ -86,6 +76,8 @@ WITH_KERNELS = {"kernel", "relevance_vectors"}
 def grids(model, data):
     yield "factor_relevance", lambda: plot.factor_relevance(model)
     yield "factor_pairs", lambda: plot.factor_pairs(model, data, colour=list(data)[4])
+    many = [f"a class of many {i % 9}" for i in range(60)]
+    yield "factor_pairs", lambda: plot.factor_pairs(model, colour=many)
 
 
 def test_every_function_is_called_here(model, data):

@@ -9,23 +9,8 @@ from matplotlib import pyplot
 from matplotlib.colors import to_rgba
 
 import kofa
-from drawn import LONG, every_kind, legend_of, one_factor, tick_names, values_of
+from drawn import LONG, every_kind, legend_of, tick_names, values_of
 from kofa.plot import style
-
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
-@pytest.fixture
-def single():
-    return one_factor()
 
 
 @pytest.fixture
@@ -287,3 +272,31 @@ def test_names_that_are_no_text():
     kofa.plot.data_heatmap(model, {"x": table}, "x").get_figure().draw_without_rendering()
     ax = kofa.plot.factors(model, {"x": table}, colour=("x", ("a", 1)))
     assert values_of(ax.collections[1]) == pytest.approx(table[("a", 1)].to_numpy())
+
+
+def test_names_in_space_are_short_enough_for_its_edges(long_model):
+    ax = kofa.plot.factors(long_model, z=2)
+    assert max(len(one.get_label_text()) for one in (ax.xaxis, ax.yaxis, ax.zaxis)) <= 14
+
+
+@pytest.fixture
+def long_model():
+    return every_kind(True)[0]
+
+
+@pytest.mark.parametrize(("n_classes", "inside"), [(2, True), (9, False)])
+def test_a_legend_of_pairs_covers_no_panel(z, n_classes, inside):
+    classes = [f"class {i % n_classes} of several" for i in range(40)]
+    figure = kofa.plot.factor_pairs(z, colour=classes)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    panels = [ax for ax in figure.axes if ax.get_visible()]
+    assert not any(box.overlaps(ax.get_window_extent()) for ax in panels)
+    assert (figure.get_figwidth() == max(figure.get_figheight(), style.COLUMN)) == inside
+
+
+def test_histograms_of_classes_differ_in_print_without_colour(z):
+    figure = kofa.plot.factor_pairs(z, colour=["a", "b"] * 20)
+    lines = {patch.get_linestyle() for patch in figure.axes[0].patches}
+    assert len(lines) == 2

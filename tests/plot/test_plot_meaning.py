@@ -7,17 +7,7 @@ import pandas as pd
 import pytest
 
 import kofa
-from drawn import every_kind, legend_of, texts, tick_names, values_of
-
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
+from drawn import legend_of, texts, tick_names, values_of
 
 
 @pytest.fixture
@@ -135,3 +125,14 @@ def test_agreement_of_models_and_of_a_table(model, data):
     ):
         assert [bar.get_width() for bar in ax.patches] == pytest.approx([1.0] * 3)
         assert ax.get_legend() is None
+
+
+def test_what_may_be_chance_has_no_strong_colour():
+    table = pd.DataFrame({"set": ["a", "b"] * 2, "factor": ["f", "f", "g", "g"], "q": 0.9})
+    table = table.assign(n_found=10, direction="positive")
+    assert kofa.plot.enrichment(table).images[0].get_clim() == (-2.0, 2.0)
+    found = table.assign(q=[1e-5, 0.9, 0.9, 0.9])
+    assert kofa.plot.enrichment(found).images[0].get_clim() == pytest.approx((-5.0, 5.0))
+    table = pd.DataFrame({"factor": ["f", "g"], "covariate": "age", "q": 0.9, "r": 0.1})
+    table = table.assign(statistic="r", value=0.1)
+    assert kofa.plot.associations(table, show="q").images[0].get_clim() == (0.0, 2.0)

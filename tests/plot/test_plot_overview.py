@@ -7,18 +7,8 @@ import pandas as pd
 import pytest
 
 import kofa
-from drawn import LONG, every_kind, legend_of, texts, tick_names, values_of
+from drawn import LONG, legend_of, texts, tick_names, values_of
 from kofa.plot import style
-
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
 
 
 def structure(factors=3, views=2):

@@ -7,22 +7,7 @@ import pandas as pd
 import pytest
 
 import kofa
-from drawn import every_kind, legend_of, texts, tick_names, two_kernels, values_of
-
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
-@pytest.fixture
-def kernels():
-    return two_kernels()
+from drawn import every_kind, legend_of, texts, tick_names, values_of
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +47,15 @@ def test_all_columns_of_a_view_are_means(held_out):
     assert len(ax.collections) == 1
     assert len(ax.collections[0].get_offsets()) == 4 * 50
     assert ax.get_xlabel() == "positive, true"
+
+
+def test_axes_are_logarithmic_where_values_are_positive_and_differ_much(held_out):
+    rows = held_out[held_out["column"] == "dose0"].iloc[:3]
+    rows = rows.assign(truth=[0.1, 1.0, 50.0], mean=[0.2, 1.0, 40.0], lower=0.05, upper=80.0)
+    ax = kofa.plot.predictions(rows)
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    for changed in (rows.assign(lower=0.0), rows.iloc[1:], rows.assign(truth=-rows["truth"])):
+        assert kofa.plot.predictions(changed).get_xscale() == "linear"
 
 
 def test_many_intervals_are_thinned(held_out):
@@ -164,6 +158,20 @@ def test_calibration_of_intervals_and_probabilities(held_out):
     assert one.get_xlabel() == "level of the interval"
     assert one.get_legend() is None
     assert kofa.plot.calibration(held_out, "label").get_xlabel() == "predicted probability"
+
+
+def test_calibration_and_confusion_of_a_model_are_those_of_its_predictions(model, data):
+    line = kofa.plot.calibration(model, "count", data=data).lines[-1]
+    low, high = (np.asarray(one) for one in model.predict_quantiles(data, "count", [0.05, 0.95]))
+    truth = data["count"].to_numpy()
+    shown = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+    assert shown[0.9] == pytest.approx(((low <= truth) & (truth <= high)).mean())
+    counts = kofa.plot.confusion(model, "label", data=data)
+    found, names = model.predict(data, "label"), ("early", "late")
+    pairs = [((data["label"] == a) & (found == b)).sum() for a in names for b in names]
+    assert texts(counts) == [str(n) for n in pairs]
+    with pytest.raises(kofa.DataError, match=r"(?i)expected data with the true values"):
+        kofa.plot.calibration(model, "label")
 
 
 def test_the_band_of_calibration_is_two_standard_errors():

@@ -8,23 +8,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import kofa
-from drawn import LONG, every_kind, texts, tick_names, two_kernels, values_of
+from drawn import LONG, texts, tick_names, values_of
 from kofa.plot import style
-
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
-@pytest.fixture
-def kernels():
-    return two_kernels()
 
 
 @pytest.mark.parametrize("features", [3, 30_000])

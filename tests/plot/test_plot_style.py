@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib import pyplot
+from matplotlib import colormaps, pyplot
 from matplotlib.colors import to_rgb
 
 from drawn import tick_names
@@ -93,21 +93,35 @@ def test_names_of_points_do_not_overlap_and_the_first_have_priority():
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
-def test_a_heat_map_is_centred_at_zero_if_signed_and_grey_where_missing():
+def test_a_heat_map_is_centred_at_zero_if_signed_and_hatched_where_missing():
     _, ax = pyplot.subplots()
     image = parts.heatmap(ax, np.array([[1.0, np.nan], [-3.0, 0.0]]), "ab", "cd", signed=True)
     assert image.get_clim() == (-3.0, 3.0)
-    red, green, blue = image.to_rgba(np.array([[0.0]]))[0, 0, :3]
-    assert min(red, green, blue) > 0.9
+    assert np.ptp(image.to_rgba(np.array([[0.0]]))[0, 0, :3]) < 0.1  # grey
     assert image.get_array().mask.tolist() == [[False, True], [False, False]]
-    assert ax.get_facecolor()[:3] == to_rgb(style.MISSING)
+    assert ax.get_facecolor()[:3] == to_rgb("white")
+    assert ax.patch.get_hatch()
+
+
+@pytest.mark.parametrize("name", [style.AMOUNT, style.VALUE, style.SIGNED])
+def test_colours_of_values_are_ordered_in_print_without_colour(name):
+    """Also negative and positive ones of the same size differ."""
+    grey = colormaps[name](np.linspace(0.0, 1.0, 21))[:, :3] @ [0.299, 0.587, 0.114]
+    assert (np.abs(np.diff(grey)) > 0.01).all()
+    assert len(set(np.sign(np.diff(grey)))) == 1
+
+
+def test_labels_of_scales_are_broken_into_lines_before_words_are_clipped():
+    assert parts.in_lines("standardised weight", 30) == "standardised weight"
+    assert parts.in_lines("standardised weight", 12) == "standardised\nweight"
+    assert parts.in_lines("a_name_that_is_long", 9) == "a_na…long"
 
 
 def test_text_in_cells_is_white_on_dark_ones_and_left_out_where_it_does_not_fit():
     _, ax = pyplot.subplots()
     image = parts.heatmap(ax, np.array([[0.0, 1.0]]), "a", "bc")
-    parts.write_in_cells(ax, [["dark", "bright"]], parts.is_dark(image))
-    assert [text.get_color() for text in ax.texts] == ["white", "black"]
+    parts.write_in_cells(ax, [["bright", "dark"]], parts.is_dark(image))
+    assert [text.get_color() for text in ax.texts] == ["black", "white"]
     _, ax = pyplot.subplots(figsize=(1, 1))
     parts.write_in_cells(ax, [["long text"] * 20], [[True] * 20])
     assert not ax.texts

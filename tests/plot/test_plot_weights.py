@@ -10,35 +10,12 @@ from matplotlib.colors import to_rgb
 import kofa
 from drawn import (
     LONG,
-    every_kind,
-    one_factor,
     texts,
     tick_names,
-    two_kernels,
     values_of,
     weights_table,
 )
 from kofa.plot import style
-
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
-@pytest.fixture
-def single():
-    return one_factor()
-
-
-@pytest.fixture
-def kernels():
-    return two_kernels()
 
 
 @pytest.mark.parametrize("features", [3, 40, 30_000])
@@ -194,7 +171,26 @@ def test_standardised_data_with_holes(model, data):
     z = (table - table.mean()) / table.std(ddof=0)
     assert shown == pytest.approx(z.to_numpy().T, nan_ok=True)
     assert np.isnan(shown).any()
-    assert ax.images[0].get_clim() == (-3.0, 3.0)
+    limit = np.nanmax(np.abs(shown))
+    assert limit < 3
+    assert ax.images[0].get_clim() == (-limit, limit)
+
+
+def test_positive_data_are_shown_as_the_logarithms_that_are_modelled(model, data):
+    ax = kofa.plot.data_heatmap(model, data, "positive", n=2)
+    order = model.transform(data)["factor1"].reindex(data["positive"].index).sort_values().index
+    table = np.log(data["positive"].loc[order, tick_names(ax.yaxis)])
+    z = (table - table.mean()) / table.std(ddof=0)
+    assert values_of(ax.images[0]) == pytest.approx(z.to_numpy().T)
+    raw = kofa.plot.data_heatmap(model, data, "positive", n=2, standardise=False)
+    assert values_of(raw.images[0]) == pytest.approx(np.exp(table).to_numpy().T)
+
+
+def test_outliers_do_not_take_all_colours(rng):
+    x = rng.normal(size=(100, 3)) + rng.normal(size=(100, 1))
+    x[5, 0] = 40.0
+    model = kofa.FactorModel(n_factors=1).fit({"x": x})
+    assert kofa.plot.data_heatmap(model, {"x": x}, "x").images[0].get_clim() == (-3.0, 3.0)
 
 
 def test_samples_that_a_view_lacks_are_not_shown(model, data):

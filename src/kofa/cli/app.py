@@ -7,15 +7,19 @@ from typing import Annotated
 import typer
 
 from kofa.cli.commands.apply import impute, predict, transform
-from kofa.cli.commands.fit import fit
+from kofa.cli.commands.evaluate import compare, evaluate
+from kofa.cli.commands.fit import check, fit
+from kofa.cli.commands.meaning import associate, enrich
+from kofa.cli.commands.plot import plot
+from kofa.cli.commands.report import report
 from kofa.cli.commands.start import demo, info, init
+from kofa.cli.commands.tables import factors, kernels, relevance, variance, weights
 from kofa.cli.options import with_options
 from kofa.cli.shell import Command, Commands
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,11 +44,26 @@ def root(
 
     Start with [bold]kofa demo[/], or with your own tables:
 
-      kofa init                           # writes study.toml; check it
+      kofa init                                    # writes study.toml; check it
+
       kofa fit study.toml -o model.kofa
+
+      kofa evaluate study.toml -o evaluation.csv   # how well does it predict?
+
       kofa predict model.kofa --view rna=new.csv --target stage
+
+    kofa --install-completion makes the tab key complete commands and options.
     """
 
 
-for command in (fit, transform, predict, impute, info, demo, init):
-    app.command(cls=Command)(with_options(command))
+_PANELS = {
+    "Start": (init, demo),
+    "Fit and apply": (check, fit, transform, predict, impute),
+    "What a model found": (info, factors, variance, relevance, weights, kernels),
+    "What factors mean": (associate, enrich),
+    "How well it predicts": (evaluate, compare),
+    "Pictures and reports": (plot, report),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(cls=Command, rich_help_panel=panel)(with_options(command))

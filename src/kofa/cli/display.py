@@ -51,6 +51,11 @@ class Screen:
         self.out, self.err = Console(**plain), Console(stderr=True, **plain)
         self.quiet, self.progress = quiet, progress
 
+    @property
+    def width(self) -> int:
+        """The characters of a line."""
+        return self.out.width
+
     def error(self, text: str) -> None:
         self._line("bold red", "error", text)
 
@@ -101,6 +106,17 @@ class Screen:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)  # ConvergenceWarning is one
             warnings.showwarning = lambda message, *_, **__: self.warn(str(message))
+            yield
+
+    @contextmanager
+    def busy(self, text: str) -> Iterator[None]:
+        """A line with the time that something takes, on a terminal."""
+        if self.quiet or not self.err.is_terminal:
+            yield
+            return
+        columns = (SpinnerColumn(), TextColumn(escape(text)), TimeElapsedColumn())
+        with Progress(*columns, console=self.err, transient=True) as progress:
+            progress.add_task("")
             yield
 
     def watch(self, starts: int = 1) -> Watch:
@@ -170,7 +186,8 @@ def table(
     for place, name in enumerate(columns):
         justify: Literal["right", "left"] = "right" if name in numbers else "left"
         fold = name in _LONG or any(len(row[place]) > _WIDE for row in cells)
-        made.add_column(name, justify=justify, overflow="fold", no_wrap=not fold)
+        header = escape(visible(name))
+        made.add_column(header, justify=justify, overflow="fold", no_wrap=not fold)
     for row in cells:
         made.add_row(*map(escape, row))
     return made

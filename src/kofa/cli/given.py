@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kofa.cli import UsageError
-from kofa.cli.plan import KINDS, Plan, Source, declare, kind_cure, options_of, reading_of
+from kofa.cli.plan import KINDS, STDIN, Plan, Source, declare, kind_cure, options_of, reading_of
 from kofa.errors import DeclarationError
 from kofa.files import hint
 from kofa.kernels.declared import as_kernels
@@ -27,7 +27,7 @@ def parse_view(text: str, shared: Mapping[str, Any]) -> tuple[str, Source]:
     name, equals, rest = text.partition("=")
     if not (name and equals and rest):
         raise UsageError("expected --view NAME=FILE[:COLUMNS][:KIND]", got=text)
-    file, parts = _split_path(rest)
+    file, parts = split_path(rest)
     options = dict(shared)
     key = _PART_KEYS.get(file.suffix.lower())
     kind = parts.pop() if parts and parts[-1] in KINDS else None
@@ -50,17 +50,24 @@ def parse_views(
 ) -> Iterator[tuple[str, str, Source]]:
     """Name, text and source of each option --view."""
     named: set[str] = set()
+    files: list[Path] = []
     for text in options:
         name, source = parse_view(text, shared)
         if name in named:
             raise UsageError(f"the view {name!r} is given twice", source=f"--view {text}")
+        if source.file is STDIN and any(one is STDIN for one in files):
+            what = "only one table can be read from stdin"
+            raise UsageError(what, source=f"--view {text}")
         named.add(name)
+        files.append(source.file)
         yield name, text, source
 
 
-def _split_path(text: str) -> tuple[Path, list[str]]:
-    """A path, which may itself have colons if it exists, and what follows it."""
+def split_path(text: str) -> tuple[Path, list[str]]:
+    """A path, which may itself have colons if it exists, and what follows it; - is stdin."""
     pieces = text.split(":")
+    if pieces[0] == "-":
+        return STDIN, pieces[1:]
     for n in range(len(pieces), 0, -1):
         path = Path(":".join(pieces[:n]))
         if path.exists():

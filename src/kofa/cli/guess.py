@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kofa.cli.new_samples import without_new_samples
 from kofa.errors import FileError, KofaError
 from kofa.files import SUFFIXES, Reading, damage_in_words, file_kind, read_file
 from kofa.files.containers import array_names, check_hdf5
@@ -23,6 +24,8 @@ _MOST_CLASSES = 30
 _MOST_REMARKS = 3  # on columns of one file
 _MOSTLY = 0.9  # share of different values above which a first column holds sample ids
 _SMALL = 10  # counts come close to zero
+# Columns of tables of scores, and of predictions.
+_EVALUATED = ({"view", "column", "score", "value"}, {"view", "column", "truth", "level"})
 _UNUSUAL_MARKS = ("?", ".", "-", "*", "missing", "unknown", "-99", "-999", "-9999")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
@@ -69,7 +72,8 @@ class Column:
 def guess_folder(folder: Path) -> tuple[list[Guess], list[str]]:
     """The views that the tables of a folder may be, and remarks on what was left out."""
     tables, remarks = _tables(folder)
-    tables = _with_samples_as_rows(tables)
+    tables, new = without_new_samples(_with_samples_as_rows(tables))
+    remarks += new
     alone = _alone(tables)
     guesses = []
     for table in tables:
@@ -93,7 +97,7 @@ def _tables(folder: Path) -> tuple[list[Cells], list[str]]:
         if path.name.lower().endswith((*SUFFIXES, ".csv.gz", ".tsv.gz")):
             try:
                 with damage_in_words(path):
-                    tables += [_writable(_cells(path, part)) for part in _parts(path)]
+                    tables += [_checked(_cells(path, part)) for part in _parts(path)]
             except KofaError as error:
                 error.source = path.name
                 remarks.append(f"left out {error}")
@@ -102,8 +106,13 @@ def _tables(folder: Path) -> tuple[list[Cells], list[str]]:
     return tables, remarks
 
 
-def _writable(table: Cells) -> Cells:
-    """The table, if all its names can be written to a file of TOML, which is in UTF-8."""
+def _checked(table: Cells) -> Cells:
+    """The table, if all its names can be written to a file of TOML, which is in UTF-8.
+
+    A table that kofa evaluate wrote is none of data.
+    """
+    if any(fields.issubset(table.columns) for fields in _EVALUATED):
+        raise FileError("kofa evaluate wrote it", table.path)
     for name in (table.path.name, *map(str, table.options.values()), *table.columns, *table.ids):
         if re.search("[\ud800-\udfff]", name):
             raise FileError(f"the name {name!r} is not UTF-8", table.path, cure="rename it")

@@ -13,7 +13,7 @@ from typing import Any
 from kofa import kernels
 from kofa.cli import UsageError
 from kofa.errors import DataError, DeclarationError, KofaError, warn
-from kofa.files import Reading, hint, read_file
+from kofa.files import Reading, hint, read_file, read_stdin
 from kofa.kernels.declared import as_kernels
 from kofa.kernels.landmarks import Landmarks
 from kofa.model import FactorModel
@@ -50,6 +50,7 @@ _NOT_IN_A_FILE = ("self", "views", "callback", "progress", "checkpoint", "checkp
 MODEL_KEYS = [k for k in inspect.signature(FactorModel).parameters if k not in _NOT_IN_A_FILE]
 _MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _IN_CELLS = {"sep": '"\r\n+-', "decimal": '"\r\n+- \t'}  # beside letters and digits
+STDIN = Path("-")  # this object, not a file of the name
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,14 @@ class Source:
     reading: Reading = field(default_factory=Reading)
     kind: str | None = None
 
+    @property
+    def name(self) -> str:
+        """How to call it in a message."""
+        return "stdin" if self.file is STDIN else str(self.file)
+
     def read(self) -> Any:
+        if self.file is STDIN:
+            return read_stdin(self.reading)
         return read_file(self.file, self.reading)
 
     def replaced_by(self, other: Source) -> Source:
@@ -106,7 +114,7 @@ def naming_files(sources: Mapping[str, Source]) -> Iterator[None]:
         for name, source in sources.items():
             # Of several kernels each explains a view of its own, such as x[RBF].
             if error.view == name or str(error.view).startswith(f"{name}["):
-                raise error.as_error(DataError, source=source.file) from error
+                raise error.as_error(DataError, source=source.name) from error
         raise
 
 

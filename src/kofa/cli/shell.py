@@ -26,22 +26,57 @@ WORDS = {
 _WrongOptions: Any = typer.BadParameter.__bases__[0]  # of click, which typer may have inside
 
 
-class PlainFlags:
-    """Help that has no <bool> beside options that take no value."""
+class PlainHelp:
+    """Help that speaks of NAME, FILE and N; neither of types nor of ranges such as x>=1."""
 
     def get_params(self, ctx: Any) -> Any:
         params = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
                 param.metavar = ""
+            if param.param_type_name == "argument":
+                param.display_type_rich = lambda ctx: None  # noqa: ARG005
+            param._get_number_range_help_str = lambda: None
         return params
 
 
-class Command(PlainFlags, TyperCommand):
-    """One command."""
+# What options were called in kofa 0.1, and are called now.
+_OLD_NAMES = {
+    "--to": "--out",
+    "--factors": "--n-factors",
+    "--init": "--n-init",
+    "--seed": "--random-state",
+}
+_NO_OUTPUT = "write --outputs NAME for a view to predict, or -o FILE (--out) for a file to write"
 
 
-class Commands(PlainFlags, TyperGroup):
+class Command(PlainHelp, TyperCommand):
+    """One command, which knows its options by their old names too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = {name for param in self.get_params(ctx) for name in param.opts}
+        end = args.index("--") if "--" in args else len(args)
+        renamed = [_renamed(arg, known, Screen(_is_quiet(args))) for arg in args[:end]]
+        return super().parse_args(ctx, [*renamed, *args[end:]])
+
+
+def _renamed(argument: str, known: set[str], screen: Screen) -> str:
+    """An argument as it is called now; with a warning if that is new."""
+    name, equals, value = argument.partition("=")
+    if name == "--output":
+        raise UsageError("there is no --output", cure=_NO_OUTPUT)
+    new = _OLD_NAMES.get(name)
+    if new is None or name in known or new not in known:
+        return argument
+    screen.warn(f"{name} will be removed in kofa 0.3; write {new}")
+    return f"{new}{equals}{value}"
+
+
+def _is_quiet(args: list[str]) -> bool:
+    return bool({"-q", "--quiet"} & set(args))
+
+
+class Commands(PlainHelp, TyperGroup):
     """All commands, with errors in one line and an exit code."""
 
     def main(self, *arguments: Any, **extra: Any) -> Any:

@@ -10,10 +10,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from kofa.checks import flag, listed, require
 from kofa.cross_validation.held_out import FoldResult, fit_and_predict
+from kofa.cross_validation.model import Model
 from kofa.cross_validation.plan import Plan
 from kofa.data.tables import import_pandas
 from kofa.errors import warn
-from kofa.model import FactorModel
 from kofa.scores import LOWER, MEDIAN, UPPER, pooled
 from kofa.scoring.tables import (
     ALL,
@@ -28,7 +28,7 @@ _ONLY = ""  # the name of a model that is not compared with others
 
 
 def cross_validate(
-    model: FactorModel,
+    model: Model,
     data: Any,
     *,
     outputs: Sequence[str] | None = None,
@@ -36,6 +36,7 @@ def cross_validate(
     groups: Any = None,
     scoring: str | Sequence[str] | None = None,
     n_jobs: int | None = None,
+    baseline: bool = False,
     return_predictions: bool = False,
 ) -> Any:
     """How well a model predicts outputs of samples that were left out of its fit.
@@ -67,6 +68,9 @@ def cross_validate(
     n_jobs : int or None
         How many folds are fitted at a time, in processes of joblib; −1 is one for each core. The
         results are the same, up to rounding where BLAS has fewer threads then.
+    baseline : bool
+        Score beside it what predicts without the other views: the mean of the training samples,
+        or their shares of classes.
     return_predictions : bool
         Return the predictions too.
 
@@ -77,7 +81,8 @@ def cross_validate(
         the number of values that it is of. Folds count from 0; the fold "all" has the score of
         the predictions of all folds together. The column "all" has the mean over the columns of
         a view; it is the only one of views with one column. Where no score can be given, such as
-        an AUC without ones, ``value`` is NaN.
+        an AUC without ones, ``value`` is NaN. With `baseline` also a column ``baseline``, which
+        is NaN for ``coverage``.
     predictions : DataFrame, only with ``return_predictions``
         One row for each known value: ``fold``, ``sample``, ``view``, ``column``, ``kind``,
         ``truth``, ``mean``, ``lower`` and ``upper`` (of an interval of 90 %), and ``level``, the
@@ -119,11 +124,12 @@ def cross_validate(
     _check_model("model", model)
     _check_n_jobs(n_jobs)
     plan = Plan.checked({_ONLY: model}, data, outputs, cv, groups, scoring)
-    return _tables(plan, n_jobs, flag("return_predictions", return_predictions), named=False)
+    both = flag("baseline", baseline), flag("return_predictions", return_predictions)
+    return _tables(plan, n_jobs, *both, named=False)
 
 
 def compare(
-    models: Mapping[str, FactorModel],
+    models: Mapping[str, Model],
     data: Any,
     *,
     outputs: Sequence[str] | None = None,
@@ -131,6 +137,7 @@ def compare(
     groups: Any = None,
     scoring: str | Sequence[str] | None = None,
     n_jobs: int | None = None,
+    baseline: bool = False,
     return_predictions: bool = False,
 ) -> Any:
     """Several models in the same folds of the same samples.
@@ -142,7 +149,7 @@ def compare(
     ----------
     models : dict of name → FactorModel
         The first is the one that others are compared with.
-    data, outputs, cv, groups, scoring, n_jobs, return_predictions
+    data, outputs, cv, groups, scoring, n_jobs, baseline, return_predictions
         As for `cross_validate`. Without `outputs` all models must have the same.
 
     Returns
@@ -171,12 +178,14 @@ def compare(
         _check_model(f"models[{name!r}]", model)
     _check_n_jobs(n_jobs)
     plan = Plan.checked(models, data, outputs, cv, groups, scoring)
-    return _tables(plan, n_jobs, flag("return_predictions", return_predictions), named=True)
+    both = flag("baseline", baseline), flag("return_predictions", return_predictions)
+    return _tables(plan, n_jobs, *both, named=True)
 
 
 def _check_model(option: str, model: Any) -> None:
     cure = "estimators with X and y go into the functions of sklearn.model_selection"
-    require(isinstance(model, FactorModel), option, "a kofa.FactorModel", model, cure=cure)
+    declared = hasattr(model, "views") and hasattr(model, "outputs")  # an estimator has neither
+    require(declared, option, "a kofa.FactorModel", model, cure=cure)
 
 
 def _check_n_jobs(n_jobs: Any) -> None:
@@ -185,12 +194,14 @@ def _check_n_jobs(n_jobs: Any) -> None:
     require(fine, "n_jobs", "a whole number other than 0, or None", n_jobs)
 
 
-def _tables(plan: Plan, n_jobs: int | None, predictions: bool, named: bool) -> Any:
+def _tables(
+    plan: Plan, n_jobs: int | None, baseline: bool, predictions: bool, *, named: bool
+) -> Any:
     """The table of scores, and that of predictions if it is wanted."""
     import_pandas()  # or an error, before the first fit
     results = _results(plan, n_jobs, predictions)
     _pass_on_warnings(results, named)
-    scores = {name: _score_parts(plan, name, found) for name, found in results.items()}
+    scores = {name: _score_parts(plan, name, found, baseline) for name, found in results.items()}
     if not predictions:
         return stacked(scores, named)
     predicted = {name: _prediction_parts(plan, name, found) for name, found in results.items()}
@@ -226,12 +237,12 @@ def _quantiles(plan: Plan, name: str, view: str, predictions: bool) -> list[floa
     return [*(quantiles_of_levels() if predictions else ends), *[MEDIAN] * median]
 
 
-def _score_parts(plan: Plan, name: str, results: Sequence[FoldResult]) -> list[Any]:
+def _score_parts(plan: Plan, name: str, results: Sequence[FoldResult], baseline: bool) -> list[Any]:
     """The scores of each fold, and of all together."""
     each: list[tuple[Any, Any]] = [(k, found.held_out) for k, found in enumerate(results)]
     every = {view: pooled([found.held_out[view] for found in results]) for view in plan.outputs}
     return [
-        score_rows(fold, view, plan.given[name].columns(view), held[view], plan.scoring)
+        score_rows(fold, view, plan.given[name].columns(view), held[view], plan.scoring, baseline)
         for fold, held in [*each, (ALL, every)]
         for view in plan.outputs
     ]

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.base import clone
 
 from kofa.cross_validation.folds import Fold
+from kofa.cross_validation.model import Model
 from kofa.cross_validation.parts import ViewsData
 from kofa.errors import DataError
 from kofa.linalg import Array
-from kofa.model import FactorModel
 from kofa.scores import HeldOut, column_means, typical
 
 
@@ -26,7 +26,7 @@ class FoldResult(NamedTuple):
 
 
 def fit_and_predict(
-    model: FactorModel,
+    model: Model,
     given: ViewsData,
     outputs: Mapping[str, Sequence[float]],
     fold: Fold,
@@ -60,7 +60,7 @@ def naming_fold(number: int) -> Iterator[None]:
 
 
 def _held_out(
-    fitted: FactorModel,
+    fitted: Model,
     given: ViewsData,
     name: str,
     new: dict[str, Any],
@@ -80,7 +80,7 @@ def _held_out(
     )
 
 
-def _mean(fitted: FactorModel, given: ViewsData, name: str, new: dict[str, Any]) -> Array:
+def _mean(fitted: Model, given: ViewsData, name: str, new: dict[str, Any]) -> Array:
     """Means or probabilities (n, D); a class that the fit has not seen has probability zero."""
     likelihood = given.views[name].likelihood
     if not likelihood.has("probability"):

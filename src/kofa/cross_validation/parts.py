@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kofa.data.reading import check_given, check_observed, read_data
 from kofa.data.samples import align
+from kofa.data.stored import Named, Placed, Stored, is_sparse
 from kofa.data.tables import Samples, Table
 from kofa.errors import DataError
 from kofa.kernels.declared import as_kernels
@@ -94,6 +95,12 @@ def take_rows(table: Any, rows: IntArray) -> Any:
     """Rows of whatever a user may pass as a table, in its own type."""
     if hasattr(table, "iloc"):
         return table.iloc[rows]
+    if is_sparse(table):
+        return table.tocsr()[rows]
+    if isinstance(table, Named):
+        return table.take(rows)
+    if isinstance(table, Stored):
+        return Placed(table, rows)
     if isinstance(table, list | tuple):  # an array could turn labels into others
         return [table[row] for row in rows]
     own = isinstance(table, np.ma.MaskedArray) or hasattr(table, "get_columns")  # or of polars
@@ -109,7 +116,8 @@ def read(views: Mapping[str, View], data: Any) -> dict[str, Table]:
         if name not in tables:
             raise DataError("it is declared but not in the data", name)
         if view.kernel is None:
-            view.likelihood.check(tables[name])
+            for part in tables[name].blocks():
+                view.likelihood.check(part)
     return tables
 
 

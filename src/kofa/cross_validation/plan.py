@@ -12,9 +12,9 @@ from kofa import omics
 from kofa.checks import hint, is_among, listed, require
 from kofa.cross_validation.folds import Fold, split
 from kofa.cross_validation.held_out import naming_fold
+from kofa.cross_validation.model import Model
 from kofa.cross_validation.parts import ViewsData, aligned, by_sample
 from kofa.errors import DataError, DeclarationError, warn
-from kofa.model import FactorModel
 from kofa.scores import SCORES, scores_of
 from kofa.scoring.tables import ALL
 from kofa.views import View, check_outputs, check_views
@@ -24,7 +24,7 @@ from kofa.views import View, check_outputs, check_views
 class Plan:
     """Models, their data, what they are to predict, the folds, and the scores."""
 
-    models: Mapping[str, FactorModel]
+    models: Mapping[str, Model]
     given: Mapping[str, ViewsData]
     outputs: list[str]
     folds: list[Fold]
@@ -33,7 +33,7 @@ class Plan:
     @classmethod
     def checked(
         cls,
-        models: Mapping[str, FactorModel],
+        models: Mapping[str, Model],
         data: Any,
         outputs: Any,
         cv: Any,
@@ -58,7 +58,7 @@ class Plan:
         return cls(models, given, wanted, folds, _scoring(scoring, declared, wanted))
 
 
-def _tables(models: Mapping[str, FactorModel], data: Any) -> Any:
+def _tables(models: Mapping[str, Model], data: Any) -> Any:
     """What the models declare of a MuData or AnnData; anything else as it is."""
     if not omics.is_omics(data):
         return data
@@ -71,7 +71,7 @@ def _tables(models: Mapping[str, FactorModel], data: Any) -> Any:
 
 
 def _outputs(
-    models: Mapping[str, FactorModel], outputs: Any, declared: Mapping[str, Mapping[str, View]]
+    models: Mapping[str, Model], outputs: Any, declared: Mapping[str, Mapping[str, View]]
 ) -> list[str]:
     """The views to be scored, which every model has and can score."""
     for name, views in declared.items():
@@ -88,7 +88,7 @@ def _outputs(
     return wanted
 
 
-def _declared_outputs(models: Mapping[str, FactorModel]) -> list[str]:
+def _declared_outputs(models: Mapping[str, Model]) -> list[str]:
     first, *others = [list(model.outputs or ()) for model in models.values()]
     for name, own in zip(list(models)[1:], others, strict=True):
         if set(own) != set(first):
@@ -97,7 +97,7 @@ def _declared_outputs(models: Mapping[str, FactorModel]) -> list[str]:
     return first
 
 
-def _check_scored(outputs: Sequence[str], views: Mapping[str, View], model: FactorModel) -> None:
+def _check_scored(outputs: Sequence[str], views: Mapping[str, View], model: Model) -> None:
     """Raise for an output whose values are not predicted, or if nothing is left to predict from."""
     for name in outputs:
         if views[name].kernel is not None:
@@ -146,7 +146,7 @@ def _labels(given: ViewsData, outputs: Sequence[str]) -> Any:
         return None
     if not given.views[view].likelihood.has("probability"):
         return None
-    return np.nan_to_num(given.samples.spread(table)[:, 0], nan=-1.0).astype(np.intp)
+    return np.nan_to_num(np.asarray(given.samples.spread(table))[:, 0], nan=-1.0).astype(np.intp)
 
 
 def _warn_of_unseen_classes(

@@ -14,19 +14,23 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import hint, listed, shown
+from kofa.data.stored import FileRows, Named, SparseRows, Stored, is_sparse, small_as_array
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.linalg import Array
 
 
 def read_table(name: str, data: Any, labels: bool = False) -> Table:
-    """Read an array, list, Series or DataFrame; the caller's data are not changed.
+    """Read an array, list, Series, DataFrame or sparse matrix; the caller's data are not changed.
 
     With `labels` the single column may hold anything; its values become numbers of `classes`.
     """
-    if hasattr(data, "toarray"):
-        raise DataError("sparse matrices are not supported", name, cure="pass .toarray()")
-    if is_polars(data):
+    in_file = None if labels else FileRows.of_memmap(data)
+    if in_file is not None:
+        table, columns = _open_stored(name, in_file, labels)
+    elif is_sparse(data) or isinstance(data, Named | Stored):
+        table, columns = _open_stored(name, data, labels)
+    elif is_polars(data):
         table, columns = _open_polars(name, data, labels)
     elif hasattr(data, "iloc"):
         table, columns = _open_pandas(name, data, labels)
@@ -38,6 +42,31 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
         table = replace(table, values=_floats(name, columns, table.columns))
     _check_finite(table)
     return table
+
+
+def _open_stored(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
+    """Rows that are kept as they are; labels are one column, read at once."""
+    values, samples, columns = data, None, None
+    if isinstance(data, Named):
+        values, samples, columns = data.values, data.samples, data.columns
+        columns = None if columns is None else tuple(columns)
+    if is_sparse(values):
+        values = _numeric(name, values.reshape(-1, 1) if values.ndim == 1 else values)
+    dtype = getattr(values, "dtype", np.dtype(float))
+    if labels:
+        one = values.shape[1] == 1
+        column = np.asarray(SparseRows(values) if is_sparse(values) else values) if one else None
+        column = np.empty((0, values.shape[1])) if column is None else column
+        return Table(name, column, samples, columns, (dtype,)), list(column.T)
+    rows = small_as_array(values if isinstance(values, Stored) else SparseRows(values))
+    return Table(name, rows, samples, columns, (dtype,)), []
+
+
+def _numeric(name: str, matrix: Any) -> Any:
+    if not _is_numeric(matrix.dtype):
+        what, cure = f"expected real numbers but got {matrix.dtype}", "convert them to float"
+        raise DataError(what, name, cure=cure)
+    return matrix
 
 
 def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
@@ -304,8 +333,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_finite(table: Table) -> None:
-    infinite = np.isinf(table.values).any(axis=0)
-    if infinite.any():
+    for part in table.blocks():
+        infinite = np.isinf(part.dense).any(axis=0)
+        if not infinite.any():
+            continue
         raise DataError(
             "expected finite numbers but got infinity",
             table.name,
@@ -316,10 +347,12 @@ def _check_finite(table: Table) -> None:
 
 def check_observed(table: Table, each_column: bool = True) -> None:
     """Raise unless the view, and each of its columns, has an observed value."""
-    observed = ~np.isnan(table.values)
+    observed = np.zeros(table.values.shape[1], dtype=bool)
+    for part in table.blocks():
+        observed |= (~np.isnan(part.dense)).any(axis=0)
     if not observed.any():
         raise DataError("there is no observed value", table.name, cure="leave the view out")
-    empty = ~observed.any(axis=0)
+    empty = ~observed
     if each_column and empty.any():
         column = table.column(int(np.argmax(empty)))
         raise DataError("all values are missing", table.name, column, cure="drop the column")

@@ -40,6 +40,18 @@ def labelled(values: Array, samples: Samples, columns: Sequence[Hashable] | None
     return pl.DataFrame(values, schema=_polars_names(columns, values.shape[1]), orient="row")
 
 
+def in_container(table: Any, columns: Sequence[Hashable], container: str) -> Any:
+    """A table as a DataFrame of "pandas" or "polars"; "default" is as it is."""
+    if container == "polars":
+        import polars as pl
+
+        values = np.asarray(table)
+        return pl.DataFrame(values, schema=_polars_names(columns, values.shape[1]), orient="row")
+    if container == "default" or hasattr(table, "index"):
+        return table
+    return import_pandas().DataFrame(np.asarray(table), columns=list(columns))
+
+
 def scored(values: Array, samples: Samples) -> Any:
     """A number for each sample: in a Series as they came in one, else the array itself."""
     return _one_column(values, samples, "score")

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from kofa.data.stored import Values, blocks
 from kofa.linalg import Array, BoolArray
 
 Unit = Literal["value", "log", "log1p"]
@@ -37,14 +38,14 @@ class Scaling:
         return cls(np.zeros(n_columns), np.ones(n_columns), unit)
 
     @classmethod
-    def as_is(cls, values: Array, unit: Unit = "value", shift: bool = False) -> Scaling:
+    def as_is(cls, values: Values, unit: Unit = "value", shift: bool = False) -> Scaling:
         """None but for the unit and, with `shift`, the mean; the mean is known all the same."""
         mean, identity = cls.fit(values, unit=unit).centre, cls.identity(values.shape[1], unit)
         return replace(identity, centre=mean) if shift else replace(identity, typical=mean)
 
     @classmethod
     def fit(
-        cls, values: Array, by_column: bool = True, unit: Unit = "value", no_spread: float = 1.0
+        cls, values: Values, by_column: bool = True, unit: Unit = "value", no_spread: float = 1.0
     ) -> Scaling:
         """Observed mean and standard deviation of each column, or one spread for all.
 
@@ -52,14 +53,20 @@ class Scaling:
         `no_spread` so does whatever it holds later. A `no_spread` of zero marks columns that are
         constant in two rows or more, if others are not.
         """
-        values = _TRANSFORMS[unit](values)
-        observed = ~np.isnan(values)
-        n = np.maximum(observed.sum(axis=0), 1)
-        size = np.nanmax(np.abs(values), axis=0, initial=0.0, where=observed)
+        none = np.zeros(values.shape[1])
+        parts, n, size = blocks(values, _TRANSFORMS[unit]), none, none
+        for part in parts:
+            observed = ~np.isnan(part)
+            n = n + observed.sum(axis=0)
+            size = np.nanmax(np.abs(part), axis=0, initial=0.0, where=observed).clip(size)
+        n = np.maximum(n, 1.0)
         size_or_one = np.where(size > 0, size, 1.0)  # sums of squares neither overflow nor vanish
-        centre = np.where(observed, values / size_or_one, 0.0).sum(axis=0) / n * size_or_one
-        centred = np.where(observed, (values - centre) / size_or_one, 0.0)
-        spread = np.sqrt((centred**2).sum(axis=0) / n)
+        total = sum((np.nansum(part / size_or_one, axis=0) for part in parts), start=none)
+        centre = total / n * size_or_one
+        squares = none
+        for part in parts:
+            squares = squares + np.nansum(((part - centre) / size_or_one) ** 2, axis=0)
+        spread = np.sqrt(squares / n)
         spread = np.where(spread > 1e-13, spread, 0.0) * size_or_one
         marked = (spread == 0) & (n > 1) & (spread > 0).any() & (no_spread == 0)
         if not by_column:

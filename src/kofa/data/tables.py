@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from kofa.data.stored import Placed, Stored, Values, blocks
 from kofa.linalg import Array, IntArray
 
 _SHOWN = 3  # samples that a message names
@@ -18,13 +19,27 @@ class Table:
     """The data of one view as floats, with the names that came with them."""
 
     name: str
-    values: Array  # (n, D), NaN where missing; never the caller's own memory once changed
+    values: Values  # (n, D), NaN where missing; never the caller's own memory once changed
     samples: Any = None  # pandas Index, or None for samples known by position
     columns: tuple[Hashable, ...] | None = None
     dtypes: tuple[Any, ...] = ()  # of the caller's columns, one for all of an array; a Python
     # type where objects are all of it; for polars what NumPy would have
     schema: tuple[Any, ...] | None = None  # of the caller's columns where they are of polars
     classes: Any = None  # labels that the values 0, 1, … stand for, as an array
+
+    @property
+    def dense(self) -> Array:
+        """All values as one array."""
+        return np.asarray(self.values)
+
+    def blocks(self) -> Iterator[Table]:
+        """The table itself or, where its rows are stored in another form, blocks of its rows."""
+        done = 0
+        for values in blocks(self.values):
+            some = slice(done, done + len(values))
+            samples = self.samples if self.samples is None else self.samples[some]
+            yield self if values is self.values else replace(self, values=values, samples=samples)
+            done = some.stop
 
     def column(self, place: int) -> Hashable:
         """The name of a column, or its position."""
@@ -55,8 +70,12 @@ class Samples:
     position: dict[str, IntArray]  # of each row of each table among the samples
     polars: bool = False  # whether results are tables of polars: some came in, and none of pandas
 
-    def spread(self, table: Table) -> Array:
+    def spread(self, table: Table) -> Values:
         """The table's values for all samples (n, D), NaN where it lacks one."""
+        if isinstance(table.values, Stored):
+            place = np.full(self.n, -1)
+            place[self.position[table.name]] = np.arange(len(table.values))
+            return Placed(table.values, place)
         values = np.full((self.n, table.values.shape[1]), np.nan)
         values[self.position[table.name]] = table.values
         return values

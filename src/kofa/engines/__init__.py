@@ -1,1 +1,1 @@
-"""Where blocks of rows live, and how the local step visits them."""
+"""Where blocks of rows are kept, and how the local step visits them."""

@@ -1,30 +1,24 @@
-"""Where blocks of rows live, and how the local step visits them. Today: in memory."""
+"""Blocks of rows in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import reduce
-from operator import add
+from typing import Any
 
 import numpy as np
-import scipy.linalg
 
-from kofa.inference.explained import Explained, explained, mean_only
-from kofa.inference.held_out import sample_rows
-from kofa.inference.local_step import augment, known, local_step, local_system
+from kofa import tuning
+from kofa.engines.ahead import in_threads
+from kofa.engines.blocks import BlockEngine, Work
+from kofa.engines.directions import exact_svd, is_small, n_above_noise, randomised_svd
 from kofa.inference.observations import Observations, Rows
-from kofa.inference.posterior import State, Weights, n_factors_of
-from kofa.inference.projection import project
-from kofa.inference.statistics import Statistics, ViewSums, statistics
-from kofa.inference.surrogate import expected_drop
+from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, IntArray
-
-_OVERSAMPLING, _POWER = 10, 6
+from kofa.linalg import Array, BoolArray, Groups, IntArray, n_blas_threads
 
 
-class InMemory:
+class InMemory(BlockEngine):
     """All rows in memory; one pass per iteration, block by block while a block is in cache."""
 
     def __init__(self, rows: Rows, block_rows: int | None = None) -> None:
@@ -51,59 +45,38 @@ class InMemory:
         """Of each view; None where it is Gaussian."""
         return {name: view.likelihood for name, view in self.rows.views.items()}
 
-    # ------------------------------------------------------------ passes over all rows
+    @property
+    def columns(self) -> dict[str, Groups]:
+        """How the columns of each view are grouped."""
+        return self.rows.columns
 
-    def sweep(self, state: State, Z: Array) -> tuple[Statistics, Array]:
-        """Local step on every block: the sum of their statistics, and the new Z.
+    def _visit(
+        self,
+        work: Work,
+        n_factors: int,
+        *by_row: Array,
+        views: Iterable[str] | None = None,  # noqa: ARG002
+        at_start: bool = False,  # noqa: ARG002
+    ) -> Iterator[tuple[slice, Any]]:
+        blocks = self._blocks(n_factors)
+        tasks = ((block, *(one[where] for one in by_row)) for where, block in blocks)
+        n_threads = n_blas_threads() if self._by_threads and len(blocks) > 1 else 1
+        found = in_threads(lambda task: work(*task), tasks, n_threads)
+        yield from zip((where for where, _ in blocks), found, strict=True)
 
-        Views that are not Gaussian are replaced by surrogates that touch at the old one.
+    @property
+    def _by_threads(self) -> bool:
+        """Whether blocks are visited by several threads, with one of BLAS each.
+
+        Products of large matrices have threads of their own. What is computed entry by entry, or
+        for each pattern of holes, has not.
         """
-        e = local_system(state, self.rows.columns)
-        found, total = np.empty((self.n_samples, e.n_factors)), None
-        for where, block in self._blocks(e.n_factors):
-            block = augment(block, state, Z[where])
-            q = local_step(block, e)
-            found[where] = q.mean
-            own = statistics(block, q)
-            total = own if total is None else total + own
-        assert total is not None
-        return total, found
+        return self.rows.augmented or self.n_patterns > tuning.MANY_PATTERNS
 
-    def summarise(self, Z: Array) -> Statistics:
-        """Statistics of a Z known without uncertainty."""
-        blocks = self._blocks(Z.shape[1])
-        return reduce(add, (statistics(b, known(Z[where], b.labels)) for where, b in blocks))
+    def _start(self, name: str) -> Observations:
+        return self.rows.views[name]
 
-    def project(self, state: State) -> tuple[Array, Array]:
-        """The factors of each sample, by itself, given the global factors: (N, K).
-
-        Also their mean covariance (K, K).
-        """
-        means, total = [], np.zeros(())
-        for _, block in self._blocks(n_factors_of(state)):
-            q = project(block, state)
-            counts = np.bincount(q.patterns.label, minlength=q.patterns.size)
-            total = total + np.tensordot(counts, q.covariance, 1)
-            means.append(q.mean)
-        return np.concatenate(means), total / self.n_samples
-
-    def surrogate_sums(self, name: str, w: Weights, Z: Array) -> ViewSums:
-        """Sums of a view where its surrogate touches at these weights; z stays."""
-        blocks = self._blocks(Z.shape[1])
-        return reduce(add, (ViewSums.touching(b.views[name], w, Z[where]) for where, b in blocks))
-
-    def expected_drop(self, name: str, w: Weights, steps: Array, Z: Array) -> float:
-        """Σ_n [g(η) − mean of g(η ± step)] of a view, summed over the steps (·, D)."""
-        blocks = self._blocks(Z.shape[1])
-        return sum(
-            expected_drop(block.views[name], w.predict(Z[where]), steps) for where, block in blocks
-        )
-
-    def explained(self, name: str, w: Weights, Z: Array) -> Explained:
-        """What factors Z (N, L) explain of a view, by weights along them."""
-        mean = mean_only(self.rows.views[name], w, *self.totals(name))
-        blocks = self._blocks(Z.shape[1])
-        return reduce(add, (explained(b.views[name], w, Z[where], mean) for where, b in blocks))
+    _strata = _start
 
     def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
         """The blocks, made once: sums over their data are remembered with them."""
@@ -123,16 +96,15 @@ class InMemory:
         """
         stack = [_centred(view) for view in self.rows.views.values()]
         width = sum(y.shape[1] for y in stack)
-        side = min(self.n_samples, width)
-        if side <= 200 or (side <= 1200 and k > side / 5):
-            U, sigma = _exact_svd(stack)
+        if is_small(self.n_samples, width, k):
+            U, sigma = exact_svd(stack)
         else:
-            U, sigma = _randomised_svd(stack, k, rng)
+            U, sigma = randomised_svd(stack, k, rng)
         enough = sigma > 1e-10 * max(float(sigma[0]), np.finfo(float).tiny)
         U, sigma = U[:, enough][:, :k], sigma[enough][:k]
         if above_noise:
             total = sum(float(np.einsum("nd,nd->", y, y)) for y in stack)
-            U = U[:, : max(1, _above_noise(sigma, total, self.n_samples, width))]
+            U = U[:, : max(1, n_above_noise(sigma, total, self.n_samples, width))]
         # Singular vectors have no sign; this choice does not depend on the order of the rows.
         U = U * np.where((U**3).sum(axis=0) < 0, -1.0, 1.0)
         nothing_varies = np.ones((self.n_samples, 1)) / self.n_samples
@@ -148,19 +120,7 @@ class InMemory:
         direction = InMemory(Rows.stack(views)).principal_directions(1, rng)
         return np.column_stack([Z, direction])
 
-    # ------------------------------------------------------------ other factors, fewer rows
-
-    def keep(self, Z: Array, factors: IntArray) -> Array:
-        """Z without all factors but these."""
-        return Z[:, factors]
-
-    def rotate(self, Z: Array, R: Array, shift: Array) -> Array:
-        """R (z − shift) of every sample."""
-        return np.asarray((Z - shift) @ R.T)
-
-    def take(self, Z: Array, rows: BoolArray | IntArray) -> Array:
-        """Z of some samples."""
-        return Z[rows]
+    # ------------------------------------------------------------ fewer views, fewer rows
 
     def part(self, views: Iterable[str], rows: BoolArray | None = None) -> InMemory:
         """Some of the views, of all rows or of some."""
@@ -173,16 +133,6 @@ class InMemory:
         """Which samples have something of some views, or of any."""
         some = self.rows.views if views is None else views
         return np.asarray(np.any([_has(self.rows.views[name]) for name in some], axis=0))
-
-    def sample(
-        self, name: str, rng: np.random.Generator, beside: Iterable[str] | None = None
-    ) -> IntArray:
-        """Some of the samples that have a view, and something of the views beside it."""
-        data = self.rows.views[name]
-        qualify = _has(data)
-        if beside is not None:
-            qualify = qualify & self.observed(beside)
-        return sample_rows(data, qualify, rng)
 
     def view(self, name: str, rows: IntArray) -> Observations:
         """One view of some samples."""
@@ -201,44 +151,8 @@ def _has(view: Observations) -> BoolArray:
     return np.asarray(view.observed.any(axis=1))
 
 
-def _above_noise(sigma: Array, total: float, n: int, width: int) -> int:
-    """How many singular values are above √N + √D times the noise of what they leave.
-
-    From below, each direction that is found lowers the noise.
-    """
-    k = 0
-    while True:
-        left = max(total - float((sigma[:k] ** 2).sum()), 0.0)
-        noise = left / max((n - 1.0 - k) * (width - k), 1.0)
-        found = int((sigma > np.sqrt(noise) * (np.sqrt(n) + np.sqrt(width))).sum())
-        if found <= k:
-            return k
-        k = found
-
-
 def _centred(view: Observations) -> Array:
     """The values less the mean of what is observed in each column; zero where missing."""
     if not view.augmented:  # scaled, or centred as a kernel, before
         return view.values
     return (view.values - view.y_sum / view.n[view.columns.label]) * view.mask
-
-
-def _exact_svd(stack: list[Array]) -> tuple[Array, Array]:
-    matrix = np.concatenate(stack, axis=1)
-    if matrix.shape[1] > matrix.shape[0]:  # the R of Yᵀ = QR has the same left vectors
-        matrix = scipy.linalg.qr(matrix.T, mode="r", overwrite_a=True)[0][: len(matrix)].T
-    U, sigma, _ = scipy.linalg.svd(matrix, full_matrices=False)
-    return U, sigma
-
-
-def _randomised_svd(stack: list[Array], k: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Subspace iteration (Halko, Martinsson & Tropp 2011), never copying the views."""
-    size = min(k + _OVERSAMPLING, len(stack[0]))
-    Q = rng.standard_normal((len(stack[0]), size))
-    sigma = np.ones(size)
-    for _ in range(_POWER):
-        Q = np.linalg.qr(Q)[0]
-        Q = sum((y @ (y.T @ Q) for y in stack), start=np.zeros_like(Q))
-    Q = np.linalg.qr(Q)[0]
-    U, sigma, _ = scipy.linalg.svd(np.concatenate([y.T @ Q for y in stack]).T, full_matrices=False)
-    return Q @ U, sigma

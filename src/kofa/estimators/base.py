@@ -11,9 +11,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kofa.checks import with_hints
+from kofa.data.stored import is_sparse
 from kofa.data.tables import column_label
 from kofa.errors import DataError, warn
-from kofa.estimators.tables import TARGET, by_view, declared_columns, named, unmasked, words_named
+from kofa.estimators.tables import (
+    TARGET,
+    by_view,
+    declared_columns,
+    empty_columns,
+    named,
+    unmasked,
+    words_named,
+)
 from kofa.inference.run import Iteration
 from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, IntArray
@@ -55,6 +64,7 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_pairwise
         return tags
 
@@ -121,7 +131,7 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------ fit
 
-    def _fit(self, X: Array, y: Any = None, kind: View | None = None) -> Self:
+    def _fit(self, X: Any, y: Any = None, kind: View | None = None) -> Self:
         """Fit the model to the views in X and, where there is one, to a target of some kind."""
         declared = declared_columns(self.columns, X.shape[1], self._feature_names)
         options = {
@@ -157,12 +167,12 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             callback=self.callback,
         )
 
-    def _without_empty(self, X: Array, columns: Mapping[str, IntArray]) -> dict[str, IntArray]:
+    def _without_empty(self, X: Any, columns: Mapping[str, IntArray]) -> dict[str, IntArray]:
         """The columns that have a value, and the views that have such columns.
 
         A column may well be empty in one fold of a cross-validation, so this is no error.
         """
-        empty = np.asarray(np.isnan(X).all(axis=0))
+        empty = empty_columns(X)
         used = np.unique(np.concatenate(list(columns.values())))
         if empty[used].all():
             what = "expected at least one value in X but all are missing"
@@ -180,27 +190,32 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _feature_names(self) -> list[str] | None:
         return list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
 
-    def _read(self, X: Any, in_fit: bool = False) -> Array:
-        """X as floats, NaN where missing; fit remembers its columns, and others are compared."""
+    def _read(self, X: Any, in_fit: bool = False) -> Any:
+        """X as floats, NaN where missing; sparse as it came.
+
+        Fit remembers its columns, with which those of others are compared.
+        """
         with words_named(X):
-            return np.asarray(
-                validate_data(
-                    self,
-                    unmasked(X),
-                    reset=in_fit,
-                    dtype=np.float64,
-                    ensure_all_finite="allow-nan",
-                    ensure_min_samples=2 if in_fit else 1,
-                )
+            read = validate_data(
+                self,
+                unmasked(X),
+                reset=in_fit,
+                accept_sparse="csr",
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2 if in_fit else 1,
             )
+        return read if is_sparse(read) else np.asarray(read)
 
     def _given(self, X: Any) -> dict[str, Any]:
         """New rows as the model takes them."""
         check_is_fitted(self, "model_")
         return self._tables(self._read(X), self.columns_)
 
-    def _tables(self, X: Array, columns: Mapping[str, IntArray]) -> dict[str, Any]:
-        names = self._feature_names
+    def _tables(self, X: Any, columns: Mapping[str, IntArray]) -> dict[str, Any]:
+        names, whole = self._feature_names, np.arange(X.shape[1])
+        if is_sparse(X):  # not copied where one view has all columns
+            return {v: X if np.array_equal(w, whole) else X[:, w] for v, w in columns.items()}
         return {
             view: named(X[:, where], None if names is None else [names[j] for j in where])
             for view, where in columns.items()

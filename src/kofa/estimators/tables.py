@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from kofa.checks import hint, require
 from kofa.data.reading import read_table
+from kofa.data.stored import is_sparse
 from kofa.errors import DataError, DeclarationError
 from kofa.linalg import Array, IntArray
 
@@ -113,6 +114,14 @@ def _word(X: Any) -> DataError:
     return DataError("expected numbers", source=_WHOLE, cure="convert words to numbers")
 
 
+def empty_columns(X: Any) -> NDArray[np.bool_]:
+    """Which columns of X have no value: (D,)."""
+    if not is_sparse(X):
+        return np.asarray(np.isnan(X).all(axis=0))
+    missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    return np.asarray(missing == X.shape[0])
+
+
 def unmasked(values: Any) -> Any:
     """What a mask hides is missing; scikit-learn would look behind the mask."""
     masked = isinstance(values, np.ma.MaskedArray)
@@ -137,7 +146,7 @@ def _check_given(y: Any, estimator: Any) -> None:
     if y is None:
         what = f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         raise DataError(what, cure="call fit(X, y)")
-    if hasattr(y, "toarray"):
+    if is_sparse(y):
         what = "expected y as an array but got a sparse matrix"
         raise DataError(what, cure="pass y.toarray()")
 
@@ -176,7 +185,7 @@ def labels_of(y: Any, estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_], 
         return indicators, known, np.arange(array.shape[1])
     labels = column_or_1d(array, warn=True)
     table = read_table(TARGET, labels, labels=True)
-    return labels, ~np.isnan(table.values[:, 0]), table.classes
+    return labels, ~np.isnan(table.dense[:, 0]), table.classes
 
 
 def _as_they_are(y: Any) -> NDArray[Any]:
@@ -197,7 +206,7 @@ def weights_of(sample_weight: Any, y: NDArray[Any]) -> Array:
     return weights
 
 
-def check_known(X: Array, known: NDArray[np.bool_]) -> None:
+def check_known(X: Any, known: NDArray[np.bool_]) -> None:
     check_consistent_length(X, known)
     rows = int(known.reshape(len(known), -1).any(axis=1).sum())
     if rows < 2:

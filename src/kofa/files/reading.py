@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -65,6 +67,20 @@ def read_file(path: str | PathLike[str], reading: Reading | None = None) -> Any:
     elif reading.values == "words":
         frame = frame.apply(_words)
     return frame
+
+
+def read_stdin(reading: Reading | None = None) -> Any:
+    """The same from stdin, whatever the format is."""
+    if sys.stdin is None:
+        raise FileError("stdin is closed", cure="give a file")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        path.write_bytes(sys.stdin.buffer.read())
+        try:
+            return read_file(path, reading)
+        except FileError as error:
+            error.source = "stdin"
+            raise
 
 
 @contextmanager

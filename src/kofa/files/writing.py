@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 import sys
@@ -16,7 +18,7 @@ from kofa.checks import hint
 from kofa.errors import FileError, visible
 from kofa.storage.atomic import atomic_write
 
-FORMATS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+FORMATS = (".csv", ".tsv", ".parquet", ".json", ".csv.gz", ".tsv.gz")
 _LONGEST_NAME = 80  # characters of a file's name without its ending
 _LONGEST_BYTES = 160  # and bytes, of 255 that file systems take
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f-\x9f\ud800-\udfff]')
@@ -24,10 +26,11 @@ _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f-\x9f\ud800-\udfff]')
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 
-def write_file(frame: Any, path: str | PathLike[str]) -> None:
-    """Write a DataFrame as CSV, TSV or Parquet by the ending of the path; "-" is CSV to stdout.
+def write_file(frame: Any, path: str | PathLike[str], index: bool = True) -> None:
+    """Write a DataFrame as CSV, TSV, Parquet or JSON by the ending of the path.
 
-    The file appears whole, in place of one that was there, or not at all.
+    "-" is CSV to stdout. With `index` the first column has the samples. The file appears whole, in
+    place of one that was there, or not at all.
 
     Examples
     --------
@@ -37,19 +40,21 @@ def write_file(frame: Any, path: str | PathLike[str]) -> None:
     >>> path.read_text()
     'sample,a\\ns1,1\\ns2,2\\n'
     """
+    if not index:
+        frame = _without_index(frame)
     if str(path) == "-":
-        _to_stdout(_plain(frame).to_csv())
+        to_stdout(_plain(frame).to_csv(index=index))
     else:
-        write_files({Path(path): frame})
+        write_files({Path(path): frame}, index)
 
 
-def write_files(frames: Mapping[Path, Any]) -> None:
+def write_files(frames: Mapping[Path, Any], index: bool = True) -> None:
     """Write several tables: all of them appear, or none if one cannot be written."""
     kinds = {path: check_writable(path) for path in frames}
     with ExitStack() as stack:
         for path, frame in frames.items():
             part = stack.enter_context(_atomic_write(path))
-            _write(_plain(frame), part, kinds[path])
+            _write(_plain(frame), part, kinds[path], index)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -59,13 +64,21 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def _to_stdout(text: str) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    check_folder(path)
+    with _atomic_write(path) as part:
+        part.write_bytes(content)
+
+
+def to_stdout(text: str) -> None:
+    """Write text to stdout, all of it or nothing."""
     check_stdout()
     if sys.stdout.isatty():
         text = visible(text, lines=True)
     encoding = sys.stdout.encoding or "utf-8"
     try:
-        text.encode(encoding)  # all of it or nothing
+        text.encode(encoding)
     except UnicodeEncodeError as error:
         sign = error.object[error.start]
         what = f"stdout is in {encoding}, which has no {sign!r}; write to a file"
@@ -102,12 +115,61 @@ def _plain(frame: Any) -> Any:
     return frame.rename_axis(index=next(free))
 
 
-def _write(frame: Any, path: Path, kind: str) -> None:
+def _without_index(frame: Any) -> Any:
+    """A table of rows without names. Lists become text; so do columns of words and numbers."""
+    frame = frame.reset_index(drop=True)
+    for name, column in frame.select_dtypes(object).items():
+        types = {type(one) for one in column[column.notna()]}
+        if list in types:
+            frame[name] = [", ".join(map(str, one)) for one in column]
+        elif len(types) > 1:
+            frame[name] = column.map(str, na_action="ignore")
+    return frame
+
+
+def _write(frame: Any, path: Path, kind: str, index: bool) -> None:
     if kind == ".parquet":
-        path.write_bytes(frame.to_parquet())  # pyarrow takes no names that are not UTF-8
+        # pyarrow takes no names that are not UTF-8
+        path.write_bytes(frame.to_parquet(index=None if index else False))
+        return
+    if kind == ".json":
+        path.write_text(as_json(frame.reset_index() if index else frame), encoding="utf-8")
         return
     sep = "\t" if kind.startswith(".tsv") else ","
-    frame.to_csv(path, sep=sep, compression="gzip" if kind.endswith(".gz") else None)
+    compression = "gzip" if kind.endswith(".gz") else None
+    frame.to_csv(path, sep=sep, compression=compression, index=index)
+
+
+def as_json(frame: Any) -> str:
+    """A list of rows, each an object with the names of columns; what is missing is null.
+
+    >>> import pandas as pd
+    >>> print(as_json(pd.DataFrame({"view": ["x", "y"], "r2": [0.5, float("nan")]})), end="")
+    [
+     {"view": "x", "r2": 0.5},
+     {"view": "y", "r2": null}
+    ]
+    """
+    names = [str(name) for name in frame.columns]
+    columns = [map(_json_value, frame[name].tolist()) for name in frame.columns]
+    rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    lines = ",\n ".join(json.dumps(row, allow_nan=False) for row in rows)
+    return f"[\n {lines}\n]\n" if lines else "[]\n"
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_json_value(one) for one in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return _json_value(value.item()) if hasattr(value, "item") else _of_another_type(value)
+
+
+def _of_another_type(value: Any) -> str | None:
+    text = str(value)
+    return None if text in ("NaT", "<NA>") else text
 
 
 # ---------------------------------------------------------------- where

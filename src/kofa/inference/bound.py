@@ -22,7 +22,7 @@ def kl_z(stats: Statistics) -> float:
 def likelihood(view: ViewPosterior, s: ViewStatistics) -> float:
     """Σ E log N(y | w·z + b, 1/τ) over the observed entries.
 
-    For pseudo-observations, plus what the likelihood exceeds this by where its bound touches.
+    For pseudo-observations, plus what the likelihood exceeds this by where its bound is tangent.
     """
     log_tau = np.broadcast_to(view.tau.mean_log, s.n_column.shape)
     gain = 0.5 * s.n_column @ (log_tau - LOG_2PI)

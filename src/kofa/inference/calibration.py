@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from kofa import tuning
 from kofa.inference.engine import Engine
@@ -30,7 +30,7 @@ from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State, ViewPosterior
 from kofa.inference.predictor import linear_predictor
 from kofa.inference.projection import project
-from kofa.linalg import Array, Groups
+from kofa.linalg import LOG_2PI, Array, Groups
 
 _ROUNDS = 12  # in which the mean of probabilities, or the variance of counts, is found
 _NO_RATE = 1e-100
@@ -135,8 +135,19 @@ def overdispersion(data: Observations, view: ViewPosterior, Z: Array, copies: fl
     excess = np.zeros(mean.shape[1])
     for _ in range(_ROUNDS):
         total = mu + rise * (variance + excess)
-        surplus = np.minimum(square, tuning.WILD_COUNT**2 * total) - mu - rise * variance
+        surplus = _without_wild(square, total) - mu - rise * variance
         weight = np.where(data.mask, rise / np.maximum(total, _NO_RATE) ** 2, 0.0)
         weighed = np.maximum((weight * rise).sum(axis=0), _NO_RATE)
         excess = np.maximum((weight * surplus).sum(axis=0) / weighed, 0.0)
     return excess
+
+
+def _without_wild(square: Array, variance: Array) -> Array:
+    """Squared deviations, none above c² times its variance, and as large on average as before.
+
+    Of a Gaussian, E min(x², c²) = 1 − 2 c φ(c) − 2 (1 − c²) Φ(−c).
+    """
+    c = tuning.WILD_COUNT
+    density = np.exp(-0.5 * (c**2 + LOG_2PI))
+    left = 1.0 - 2.0 * c * density - 2.0 * (1.0 - c**2) * ndtr(-c)
+    return np.asarray(np.minimum(square, c**2 * variance) / left)

@@ -1,4 +1,4 @@
-"""The place where the rows live, as inference sees it."""
+"""The place where the rows are kept, as inference sees it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kofa.inference.statistics import Statistics, ViewSums
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, IntArray
 
-# Posterior means of z of all samples. Engines make it, take it and hand it back; inference passes
+# Posterior means of z of all samples. Engines make it, take it and return it; inference passes
 # it on without a look, so that it may be wherever an engine keeps it.
 Latents = Array
 

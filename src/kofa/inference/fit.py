@@ -26,7 +26,13 @@ from kofa.inference.regression import (
 )
 from kofa.inference.role import Role
 from kofa.inference.run import Callback, Journal, Plan, Run, Settings
-from kofa.inference.start import energy, in_random_rotation, prepare, spectral, start
+from kofa.inference.start import (
+    energy,
+    in_random_rotation,
+    prepare_and_start,
+    spectral,
+    start,
+)
 from kofa.linalg import Array, BoolArray, threads_for
 
 
@@ -64,9 +70,11 @@ def best_of(
         simple, of_all = ((found.state, inner.take(found.Z, seen)) for found in (best, other))
         if predicts_better(outer, simple, of_all, rng):
             best, plan = replace(other, converged=best.converged), whole
-    basis, most = predictive(best.state, roles, engine.likelihoods), settings.most_predictive
-    if most is not None and most < basis.n_predictive:
-        best = explained(plan, best, along=basis.first(most))
+    most = settings.most_predictive
+    if most is not None:
+        basis = predictive(best.state, roles, engine.likelihoods)
+        if most < basis.n_predictive:
+            best = explained(plan, best, along=basis.first(most))
     return best
 
 
@@ -135,14 +143,18 @@ def _best_start(
     best: Run | None = None
     settings = plan.settings
     work = engine.size * settings.n_factors
+    # A kernel has a long tail of weak directions and would always like more.
+    kernelized = any(role.kernelized for role in plan.roles.values())
+    above_noise = settings.free or not (plan.exact or kernelized)
     with threads_for(work):
-        Z = leading = spectral(engine, settings.n_factors, rng, settings.free)
-        prepared = prepare(engine, plan.roles, Z)
+        Z = leading = spectral(engine, settings.n_factors, rng, above_noise)
+        prepared, state = prepare_and_start(engine, plan.roles, Z)
     for nth in range(first, first + n_init):
         with threads_for(work):
             if nth > first:
                 Z = in_random_rotation(engine, leading, n_factors_of(prepared), rng)
-            begin = Run(start(engine, prepared, Z), Z)
+                state = start(engine, prepared, Z)
+            begin = Run(state, Z)
             tell = _of_start(notify, nth) if nth else notify
             candidate = journal.begin() or ascend(engine, plan, begin, tell, journal)
             journal.end(candidate)
@@ -160,8 +172,6 @@ def _best_start(
     if len(best.Z) < engine.n_samples:  # a checkpoint keeps them of few starts
         best = replace(best, Z=engine.project(best.state)[0])
     best = in_order(engine, best)
-    # A kernel has a long tail of weak directions and would always like more.
-    kernelized = any(role.kernelized for role in plan.roles.values())
     at_ceiling = best.n_factors == settings.n_factors and not (plan.exact or kernelized)
     if at_ceiling and best.converged and wants_more(engine, plan, best, rng):
         best = replace(best, hit_ceiling=True)

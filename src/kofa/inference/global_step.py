@@ -9,7 +9,9 @@ import numpy as np
 
 from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
 from kofa.inference.statistics import ViewStatistics
-from kofa.linalg import Array, Groups, quadratic_diagonals
+from kofa.linalg import Array, Groups, triangular_inverse
+
+_AT_ONCE = 2**20  # numbers of the covariances that are computed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +39,13 @@ class Spectrum:
     @classmethod
     def _each(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
         # Where no two columns share S, (γ_d A + τ_d S_d)^-1 = L^-T L^-1 is cheaper.
-        precision = tau[:, None, None] * S
-        k = np.arange(len(alpha))
-        precision[:, k, k] += gamma[:, None] * alpha
-        inverse = np.linalg.inv(np.linalg.cholesky(precision))
-        return cls(inverse.swapaxes(-1, -2), np.ones((len(gamma), len(alpha))), columns)
+        basis, k = np.empty(S.shape), np.arange(len(alpha))
+        for some in np.array_split(np.arange(len(S)), 1 + S.size // _AT_ONCE):
+            precision = tau[some, None, None] * S[some]
+            precision[:, k, k] += gamma[some, None] * alpha
+            factor = np.asarray(np.linalg.cholesky(precision), dtype=float)
+            basis[some] = triangular_inverse(factor).swapaxes(-1, -2)
+        return cls(basis, np.ones((len(gamma), len(alpha))), columns)
 
     def solve(self, r: Array) -> Array:
         """(γ_d A + τ_d S_g)^-1 r_d of every column: (D, K)."""
@@ -88,8 +92,7 @@ def expected_residual(q: Weights, s: ViewStatistics, rho: float = 1.0) -> Array:
 
     With ρ the samples' variances count less: a log-likelihood bends less than its bound.
     """
-    of_w = (quadratic_diagonals(q.basis, s.S)[q.columns.label] * q.scales).sum(1)
-    residual = residual_of_means(q, s) + rho * residual_of_z(q, s) + of_w
+    residual = residual_of_means(q, s) + rho * residual_of_z(q, s) + q.traces(s.S)
     return np.asarray(np.maximum(residual, 0.0) + s.n_column * q.bias_variance)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +17,7 @@ from kofa.inference.statistics import ViewSums, centred, statistics
 from kofa.inference.surrogate import refine
 from kofa.linalg import Array, BoolArray, IntArray
 
-_STRATA = 8  # columns by whose values these are drawn
+STRATA = 8  # columns by whose values these are drawn
 _STEP = 1e-4  # of a difference quotient
 
 
@@ -28,28 +29,41 @@ def choose_scale(view: ViewPosterior, data: Observations, Z: Array, energy: Arra
     """
     rows = Rows.stack({"output": data})
     (s,) = centred(statistics(rows, known(Z, rows.labels))).values()
-    scores: list[float] = []
-    for signal in tuning.SIGNALS:
-        alpha = Known(float(energy.sum()) / signal / energy)
-        if not scores:
-            weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
-        weights = refine(
-            replace(view, alpha=alpha, weights=weights), s, partial(ViewSums.touching, data, Z=Z)
-        )
+    sums_at, total = partial(ViewSums.touching, data, Z=Z), float(energy.sum())
+    first = Known(total / tuning.SIGNALS[len(tuning.SIGNALS) // 2] / energy)
+    weights = update_weights(s, first.mean, view.column_precision, view.precision)
+
+    def score(signal: float) -> float:
+        nonlocal weights  # from where the next search goes on
+        alpha = Known(total / signal / energy)
+        weights = refine(replace(view, alpha=alpha, weights=weights), s, sums_at)
         precision = np.outer(view.column_precision, alpha.mean)
         eta = left_out(data, weights.predict(Z), precision, Z)
-        scores.append(float(data.tangent(eta)[0].sum()))
-        if scores[-1] < max(scores):
+        return float(data.tangent(eta)[0].sum())
+
+    return Known(total / _best_signal(_uphill(score)) / energy)
+
+
+def _uphill(score: Callable[[float], float]) -> dict[int, float]:
+    """Scores of the signals on the way from the middle one to a peak, and just beyond it."""
+    middle = len(tuning.SIGNALS) // 2
+    scores = {i: score(tuning.SIGNALS[i]) for i in (middle, middle + 1)}
+    step = 1 if scores[middle + 1] > scores[middle] else -1
+    i = max(scores, key=scores.__getitem__) + step
+    while 0 <= i < len(tuning.SIGNALS):
+        scores[i] = score(tuning.SIGNALS[i])
+        if scores[i] < scores[i - step]:
             break  # from here on it only gets worse
-    return Known(float(energy.sum()) / _best_signal(scores) / energy)
+        i += step
+    return scores
 
 
-def _best_signal(scores: list[float]) -> float:
+def _best_signal(scores: Mapping[int, float]) -> float:
     """The signal with the highest score, by a parabola through the best and its neighbours."""
-    i = int(np.argmax(scores))
-    if not 0 < i < len(scores) - 1:
+    i = max(scores, key=scores.__getitem__)
+    if i - 1 not in scores or i + 1 not in scores:
         return tuning.SIGNALS[i]
-    left, top, right = scores[i - 1 : i + 2]
+    left, top, right = (scores[j] for j in (i - 1, i, i + 1))
     shift = 0.5 * (left - right) / (left - 2.0 * top + right)
     step = np.log(tuning.SIGNALS[i + 1] / tuning.SIGNALS[i - 1]) / 2.0
     # More digits depend on the order of the samples, and mean nothing.
@@ -65,7 +79,7 @@ def sample_rows(data: Observations, qualify: BoolArray, rng: np.random.Generator
     if data.targets is None or data.likelihood is None:
         return np.sort(rows[: tuning.HELD_OUT_ROWS])
     targets = data.targets[rows]
-    alike = [np.argmax(targets, axis=1)] if data.likelihood.competing else targets.T[:_STRATA]
+    alike = [np.argmax(targets, axis=1)] if data.likelihood.competing else targets.T[:STRATA]
     rows = rows[np.lexsort(alike)]
     # Evenly spaced among rows in the order of their values
     step = len(rows) / tuning.HELD_OUT_ROWS

@@ -145,7 +145,7 @@ def known(Z: Array, labels: Groups) -> Latent:
 
 
 def augment(rows: Rows, state: State, Z: Array) -> Rows:
-    """Let the bounds of non-Gaussian views touch at the current ⟨w_d⟩·z_n + ⟨b_d⟩."""
+    """Let the bounds of non-Gaussian views be tangent at the current ⟨w_d⟩·z_n + ⟨b_d⟩."""
     if not rows.augmented:
         return rows
     views = {

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from kofa import tuning
+from kofa.inference.acceleration import Trail
 from kofa.inference.bound import Bound, elbo
-from kofa.inference.engine import Engine
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.global_step import global_step
 from kofa.inference.order import by_strength
-from kofa.inference.posterior import keep
+from kofa.inference.posterior import State, keep
 from kofa.inference.pruning import informative
 from kofa.inference.rotation import rotate
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
@@ -30,7 +33,8 @@ def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journ
         while not now.finished(settings):
             now = iterate(engine, plan, now, notify)
             journal.reached(now)
-        now = replace(kept(engine, now, by_strength(now.state)), ended=True)
+        ordered = kept(engine, now, by_strength(now.state))
+        now = replace(ordered, floor=now.floor, ended=True)
         journal.ended(now)
     # The journal does not know of this sweep: a run that is given more iterations goes on from
     # before it.
@@ -39,34 +43,71 @@ def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journ
 
 def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
     """Without all factors but these."""
-    return replace(now, state=keep(now.state, factors), Z=engine.keep(now.Z, factors))
+    return replace(
+        now,
+        state=keep(now.state, factors),
+        Z=engine.keep(now.Z, factors),
+        trail=now.trail.keep(factors),
+        floor=-np.inf,
+    )
 
 
 def _with_own_bound(engine: Engine, plan: Plan, now: Run) -> Run:
     """After a last iteration that pruned: one more sweep, so that the bound is of what is left."""
-    stats, Z = engine.sweep(now.state, now.Z)
-    views = centred(stats)
-    state = global_step(now.state, views)
-    total, terms = plan.total(elbo(state, stats, views))
+    step = _step(engine, now.state, now.Z)
+    total, terms = plan.total(step.bound)
     last = replace(now.history[-1], lower_bound=total, terms=terms)
-    return replace(now, state=state, Z=Z, history=(*now.history[:-1], last))
+    return replace(now, state=step.end, Z=step.Z, history=(*now.history[:-1], last))
 
 
 def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     """One iteration: the local and the global step, and what is due besides."""
-    stats, Z = engine.sweep(now.state, now.Z)
-    views = centred(stats)
-    state = global_step(now.state, views)
+    step = _step_ahead(engine, plan, now)
+    if step is None:
+        now = replace(now, trail=now.trail.last())
+        step = _step(engine, now.state, now.Z)
+    stats, state = step.stats, step.end
     telling = informative(state, stats.n_samples)
-    now = _recorded(plan, now, elbo(state, stats, views), stats, len(telling), notify)
-    now = replace(now, state=state, Z=Z)
+    trail = now.trail if plan.exact else now.trail.after(now.state, step.begin, state)
+    now = _recorded(plan, now, step.bound, stats, len(telling), notify)
+    now = replace(now, state=state, Z=step.Z, trail=trail, floor=step.bound.total)
     if now.converged and any(engine.likelihoods.values()):
-        now = _with_curvature_ratios(engine, now, views)
+        now = _with_curvature_ratios(engine, now, step.views)
     if now.history[-1].pruned:
         return kept(engine, now, telling)
     if plan.settings.rotate and not (now.converged or now.stopped):
         return _rotated(engine, now, stats)
     return now
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """The local and the global step from one state."""
+
+    begin: State
+    end: State
+    Z: Latents
+    stats: Statistics
+    views: Mapping[str, ViewStatistics]
+    bound: Bound
+
+
+def _step(engine: Engine, begin: State, Z: Latents) -> _Step:
+    stats, Z = engine.sweep(begin, Z)
+    views = centred(stats)
+    end = global_step(begin, views)
+    return _Step(begin, end, Z, stats, views, elbo(end, stats, views))
+
+
+def _step_ahead(engine: Engine, plan: Plan, now: Run) -> _Step | None:
+    """The step from where the last iterations lead, if the bound does not fall by it.
+
+    The bound of views that are exact has too few digits to tell.
+    """
+    known = np.isfinite(now.floor) and not plan.exact
+    ahead = now.trail.ahead(now.state) if known else None
+    step = None if ahead is None else _step(engine, ahead, now.Z)
+    return step if step is not None and step.bound.total >= now.floor else None
 
 
 def _recorded(
@@ -85,7 +126,7 @@ def _recorded(
         history=(*now.history, iteration),
         watched=watched,
         quiet=quiet,
-        converged=quiet >= tuning.PATIENCE,
+        converged=quiet >= plan.patience,
         stopped=stopped,
         ended=False,
     )
@@ -108,7 +149,7 @@ def _with_curvature_ratios(engine: Engine, now: Run, views: Mapping[str, ViewSta
     change = max(now.state[name].rho - new.rho for name, new in updated.items())
     if change < tuning.CURVATURE_RATIO_TOL:
         return replace(now, quiet=0)
-    return replace(now, state=updated, quiet=0, converged=False)
+    return replace(now, state=updated, quiet=0, converged=False, trail=Trail(), floor=-np.inf)
 
 
 def _rotated(engine: Engine, now: Run, stats: Statistics) -> Run:
@@ -118,4 +159,5 @@ def _rotated(engine: Engine, now: Run, stats: Statistics) -> Run:
         return now
     state, change = rotate(now.state, stats)
     turn = tuning.ROTATION_PACE * n_iter
-    return replace(now, state=state, Z=engine.rotate(now.Z, *change), turn=turn)
+    Z, trail = engine.rotate(now.Z, *change), now.trail.rotated(change[0])
+    return replace(now, state=state, Z=Z, trail=trail, turn=turn)

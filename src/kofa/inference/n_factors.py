@@ -10,7 +10,8 @@ from kofa import tuning
 from kofa.inference.engine import Engine
 from kofa.inference.loop import iterate, kept, run
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
-from kofa.inference.start import prepare, start
+from kofa.inference.start import prepare_and_start
+from kofa.linalg import IntArray
 
 
 def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journal) -> Run:
@@ -21,48 +22,84 @@ def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Jo
     """
     if plan.exact:
         return run(engine, plan, begin, notify, journal)
-    coarse = replace(
-        plan, settings=replace(plan.settings, tol=tuning.COARSE_TOL * plan.settings.tol)
-    )
-    found = run(engine, coarse, begin, notify, journal)
-    found = with_fewer(engine, coarse, found, notify, journal)
-    if found.converged:
-        found = _after(found, _run_on(engine, plan, found, notify, journal))
-    return with_fewer(engine, plan, found, notify, journal)
-
-
-def with_fewer(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
-    """Leave out weak factors as long as the bound is higher without them.
-
-    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
-    fade, though the bound is better off without.
-    """
-    while found.converged:
-        trial = _fewer(engine, plan, found)
-        if trial is None:
-            break
-        for iteration in trial.history:
-            notify(replace(iteration, n_iter=len(found.history) + iteration.n_iter))
-        found = _after(_changed(found), trial)
-        found = _after(found, _run_on(engine, plan, found, notify, journal))
+    found, least = run(engine, _stage(plan, tuning.EARLY_TOL), begin, notify, journal), 0
+    found, _ = with_fewer(engine, _stage(plan, tuning.EARLY_TOL), found, notify, journal)
+    for stage in (_stage(plan, tuning.COARSE_TOL), plan):
+        if found.converged and not found.stopped:
+            found = _after(found, _run_on(engine, stage, found, notify, journal))
+        # What was too few where the bound was nearly still is so at the end; the weakest is asked.
+        least = min(least, found.n_factors - 2)
+        others = tuning.NEXT_WEAKEST if stage is plan else 0
+        found, least = with_fewer(engine, stage, found, notify, journal, least, others)
     return found
 
 
-def _fewer(engine: Engine, plan: Plan, found: Run) -> Run | None:
+def _stage(plan: Plan, times: float) -> Plan:
+    """Until one iteration gains less than so many times the tolerance."""
+    tol = times * plan.settings.tol
+    return replace(plan, settings=replace(plan.settings, tol=tol, patience=1))
+
+
+def with_fewer(
+    engine: Engine,
+    plan: Plan,
+    found: Run,
+    notify: Callback,
+    journal: Journal,
+    least: int = 0,
+    others: int = 0,
+) -> tuple[Run, int]:
+    """Leave out weak factors as long as the bound is higher without them.
+
+    Coordinate ascent keeps factors that live on noise, or takes thousands of iterations to let them
+    fade, though the bound is better off without. More than `least` are left; also returned is the
+    largest number that was too small. Where the weakest stay, so many `others` are tried.
+    """
+    while found.converged and not found.stopped:
+        trial, least = _without_weakest(engine, plan, found, least)
+        if trial is None:
+            trial = _without_another(engine, plan, found, others)
+        if trial is None:
+            break
+        before = len(found.history)
+        told = [notify(replace(i, n_iter=before + i.n_iter)) for i in trial.history]
+        found = replace(_after(_changed(found), trial), stopped=any(told))
+        if not found.stopped:
+            found = _after(found, _run_on(engine, plan, found, notify, journal))
+    return found, least
+
+
+def _without_weakest(engine: Engine, plan: Plan, found: Run, least: int) -> tuple[Run | None, int]:
     """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
     best, size = None, found.n_factors // 2
     while size:
-        fewer = kept(engine, found, np.arange(found.n_factors - size))
-        trial = _trial(engine, plan, Run(fewer.state, fewer.Z), found)
+        number, size = found.n_factors - size, size // 2
+        if number <= least:
+            continue
+        trial = _trial(engine, plan, found, np.arange(number))
         if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
             break
-        best, size = trial, size // 2
-    return best
+        best, least = trial, number if trial is None else least
+    return best, least
 
 
-def _trial(engine: Engine, plan: Plan, now: Run, found: Run) -> Run | None:
-    """Some iterations from another state, or None if its bound will hardly be higher."""
-    last = -np.inf
+def _without_another(engine: Engine, plan: Plan, found: Run, n: int) -> Run | None:
+    """The start of a run without one of the `n` next weakest factors, if the bound is higher.
+
+    What is left has to take over from a factor, and from the weakest it may take it far longer.
+    """
+    factors = np.arange(found.n_factors)
+    for weak in factors[-1 - n : -1][::-1]:
+        trial = _trial(engine, plan, found, np.delete(factors, weak))
+        if trial is not None:
+            return trial
+    return None
+
+
+def _trial(engine: Engine, plan: Plan, found: Run, factors: IntArray) -> Run | None:
+    """Some iterations with these factors only, or None if the bound will hardly be higher."""
+    fewer, last = kept(engine, found, factors), -np.inf
+    now = Run(fewer.state, fewer.Z)
     for _ in range(tuning.TRIAL_ITERATIONS):
         now = iterate(engine, plan, now, _no_callback)
         gap = found.lower_bound - now.lower_bound
@@ -80,7 +117,14 @@ def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: J
         return notify(replace(iteration, n_iter=before + iteration.n_iter))
 
     left = replace(plan.settings, max_iter=max(1, plan.settings.max_iter - before))
-    return run(engine, replace(plan, settings=left), Run(found.state, found.Z), tell, journal)
+    begin = Run(
+        found.state,
+        found.Z,
+        turn=tuning.LATER_ROTATION,
+        trail=found.trail,
+        floor=found.floor,
+    )
+    return run(engine, replace(plan, settings=left), begin, tell, journal)
 
 
 def _changed(found: Run) -> Run:
@@ -105,7 +149,7 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     one_more = engine.with_residual_direction(found.state, as_many, rng)
     bounds = []
     for Z in (as_many, one_more):
-        now = Run(start(engine, prepare(engine, plan.roles, Z), Z), Z)
+        now = Run(prepare_and_start(engine, plan.roles, Z)[1], Z)
         for _ in range(tuning.TRIAL_ITERATIONS):
             now = iterate(engine, plan, now, _no_callback)
         bounds.append(now.lower_bound)

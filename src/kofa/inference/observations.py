@@ -15,7 +15,7 @@ _CACHE = (
     32 * 2**20
 )  # bytes of one block of rows: still in cache for the second product, yet worth threads
 _AT_ONCE = 2**15  # entries of pseudo-observations that are computed at a time
-_START_STEPS = 6  # towards the bias of a view alone; the sweeps do the rest
+START_STEPS = 6  # towards the bias of a view alone; the sweeps do the rest
 _COVARIANCES = 4 * 2**20  # numbers in the covariances of one block, when no two rows share theirs
 
 
@@ -27,7 +27,7 @@ class Observations:
     group. Complete data, and data where only whole rows are missing, have a single group.
 
     A view whose likelihood is not Gaussian keeps its data in `targets`; its values are
-    pseudo-observations, which `at` places where the likelihood's bound touches.
+    pseudo-observations, those of a bound that is tangent to the likelihood at a given η (`at`).
     """
 
     values: Array
@@ -35,7 +35,7 @@ class Observations:
     columns: Groups
     likelihood: Likelihood | None = None  # None: the values themselves are Gaussian
     targets: Array | None = None
-    excess: float = 0.0  # Σ log-likelihood − Gaussian log-density, where the bound touches
+    excess: float = 0.0  # Σ log-likelihood − Gaussian log-density, where the bound is tangent
 
     @classmethod
     def from_values(cls, values: Array, likelihood: Likelihood | None = None) -> Observations:
@@ -63,7 +63,7 @@ class Observations:
         return self.observed if self.columns.size == 1 else self.observed[:, self.columns.label]
 
     def at(self, eta: Array) -> Observations:
-        """With the pseudo-observations of the bound that touches the likelihood at η (N, D)."""
+        """With the pseudo-observations of the bound that is tangent at η (N, D)."""
         if self.likelihood is None or self.targets is None:
             return self
         values, total = np.empty(eta.shape), 0.0
@@ -85,7 +85,7 @@ class Observations:
     def at_start(self) -> Observations:
         """With the pseudo-observations of a model that has nothing but a bias."""
         view, eta = self, np.zeros(self.values.shape[1])
-        for _ in range(_START_STEPS if self.augmented else 0):
+        for _ in range(START_STEPS if self.augmented else 0):
             view = self.at(np.broadcast_to(eta, self.values.shape))
             eta = view.y_sum / self.n[self.columns.label]
         return view

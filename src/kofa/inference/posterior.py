@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from kofa.linalg import Array, Groups, IntArray, by_rows
+from kofa.linalg import Array, Groups, IntArray, by_rows, quadratic_diagonals
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,23 @@ class Weights:
     @property
     def variance(self) -> Array:
         """Diagonals of the covariances: (D, K)."""
+        if self.columns.alone:
+            return np.asarray(np.diagonal(self.own_covariances, axis1=-2, axis2=-1))
         return self.columns.matmul(self.scales, (self.basis**2).swapaxes(-1, -2))
+
+    @cached_property
+    def own_covariances(self) -> Array:
+        """Σ_wd of columns that share no basis: (D, K, K)."""
+        return np.asarray((self.basis * self.scales[:, None, :]) @ self.basis.swapaxes(-1, -2))
+
+    def traces(self, S: Array) -> Array:
+        """tr(S_g Σ_wd) of every column, for a matrix of each group (G, K, K): (D,)."""
+        if self.columns.alone:
+            flat = (matrices.reshape(len(S), -1) for matrices in (S, self.own_covariances))
+            return np.asarray(np.einsum("dj,dj->d", *flat))
+        return np.asarray(
+            (quadratic_diagonals(self.basis, S)[self.columns.label] * self.scales).sum(1)
+        )
 
     @property
     def square(self) -> Array:
@@ -115,7 +132,11 @@ class Weights:
     @property
     def logdet(self) -> float:
         """Σ_d log |Σ_wd|."""
-        _, log_basis = np.linalg.slogdet(self.basis)
+        if np.tril(self.basis, -1).any():
+            _, log_basis = np.linalg.slogdet(self.basis)
+        else:  # as the update of columns with patterns of their own leaves it
+            diagonal = np.diagonal(self.basis, axis1=-2, axis2=-1)
+            log_basis = np.log(np.abs(diagonal)).sum(axis=-1)
         return float(2.0 * log_basis[self.columns.label].sum() + np.log(self.scales).sum())
 
     def outer(self, weights: Array, into: Groups) -> Array:
@@ -124,6 +145,8 @@ class Weights:
 
     def covariances(self, weights: Array, into: Groups) -> Array:
         """Σ_d weight_d Σ_wd over the columns of each group of `into`: (size, K, K)."""
+        if self.columns.alone:
+            return into.weighted_sum(weights, self.own_covariances)
         # Columns that agree in both partitions share a basis and a destination.
         pairs = into.label * self.columns.size + self.columns.label
         found, label = np.unique(pairs, return_inverse=True)

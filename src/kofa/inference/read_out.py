@@ -16,7 +16,7 @@ from kofa.inference.pruning import informative
 from kofa.inference.regression import predicts_better, unexplained
 from kofa.inference.role import Role
 from kofa.inference.run import Plan, Settings
-from kofa.inference.start import prepare, spectral, start
+from kofa.inference.start import prepare_and_start, spectral
 from kofa.inference.statistics import centred
 
 
@@ -43,37 +43,48 @@ def read_out(
     outer, target = engine.part([name], seen), {name: replace(roles[name], output=True)}
     alone = unexplained(outer, target)
 
-    def explained(
-        treated: Mapping[str, Role], state: State | None, most: int
-    ) -> tuple[State, Latents]:
-        state = _of_few_sweeps(inner, treated, state, most, rng)
+    def explained(treated: Mapping[str, Role], anew: bool, most: int) -> tuple[State, Latents]:
+        state = _of_few_sweeps(inner, treated, found, anew, most, rng)
         return explain(inner, outer, {**treated, **target}, state, seen, alone, rng)[:2]
 
-    lacking = (seen & ~engine.observed([name])).any()
-    known = None if lacking else {other: found[other] for other in others}
-    own = tuning.MOST_READ_OUT if settings.free else settings.n_factors
-    best = explained(treated, known, own)
+    lacking = bool((seen & ~engine.observed([name])).any())
+    most = _most_factors(found)
+    own = most if settings.free else settings.n_factors
+    best = explained(treated, lacking, own)
     whole = all_directions(Plan(treated, settings), inner)
     more: list[Mapping[str, Role]] = [] if settings.free else [treated]
     more += [] if whole is None else [whole.roles]
     for others_treated in more if engine.n_samples <= tuning.FEW_SAMPLES else []:
-        other = explained(others_treated, None, tuning.MOST_READ_OUT)
+        other = explained(others_treated, True, most)
         simple, of_all = ((state, inner.take(Z, seen)) for state, Z in (best, other))
         best = other if predicts_better(outer, simple, of_all, rng) else best
     return best[0]
 
 
+def _most_factors(found: State) -> int:
+    """Fewer where most columns have holes of their own, each of which costs an inverse."""
+    n_groups = sum(view.weights.columns.size for view in found.values())
+    return tuning.MOST_READ_OUT if n_groups <= tuning.MANY_PATTERNS else tuning.MOST_WITH_HOLES
+
+
 def _of_few_sweeps(
     engine: Engine,
     roles: Mapping[str, Role],
-    state: State | None,
+    found: State,
+    anew: bool,
     n_factors: int,
     rng: np.random.Generator,
 ) -> State:
-    """Global factors after a few sweeps from a state, or from the spectral one."""
-    if state is None:
+    """Global factors after a few sweeps from those that were found, or from the spectral start.
+
+    The curvature ratios stay those that were found: few sweeps cannot find them, and where
+    variances count in full, each sweep makes weights of views that are not Gaussian smaller.
+    """
+    state: State = {name: found[name] for name in roles}
+    if anew:
         Z = spectral(engine, n_factors, rng)
-        state = start(engine, prepare(engine, roles, Z), Z)
+        _, begin = prepare_and_start(engine, roles, Z)
+        state = {name: replace(view, rho=found[name].rho) for name, view in begin.items()}
     else:
         Z, _ = engine.project(state)
     for _ in range(tuning.READ_OUT_SWEEPS):

@@ -29,9 +29,9 @@ from kofa.inference.surrogate import refine
 from kofa.linalg import Array, BoolArray, Groups
 
 _ROUNDS = 12  # of updates of one view, at most
-_GAIN = 1e-5  # nats per sample below which it has converged
 _SCALE_STEPS = 300
 _SCALE_ENOUGH = 1e-4  # relative change of scale and noises that ends the search
+_LONGEST_STEP = 16.0  # of the search, in plain ones
 _MOST_LEVERAGE = 1.0 - 1e-6  # of a sample that only rounding keeps from being fitted exactly
 
 
@@ -49,7 +49,7 @@ class ReadOut:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Regression:
     """One view, and its terms of the bound."""
 
     view: ViewPosterior
@@ -77,7 +77,7 @@ def regress(
     energy: Array,
     alone: Mapping[str, float],
     rng: np.random.Generator,
-) -> Explained:
+) -> Regression:
     """A view from factors Z that are known, with more trust in those of more `energy` (K,).
 
     `alone`: its terms if no factor explained it. If their sum is higher, none does. (Not for views
@@ -97,7 +97,7 @@ def regress(
     if found.bound >= sum(alone.values()):
         return found
     view = _explained_by_nothing(found.view, len(energy))
-    return Explained(_converged(view, s, stats.n_samples).view, dict(alone))
+    return Regression(_converged(view, s, stats.n_samples).view, dict(alone))
 
 
 def _explained_by_nothing(view: ViewPosterior, n_factors: int) -> ViewPosterior:
@@ -172,41 +172,41 @@ def _varies(square: Array, n: Array | float) -> BoolArray:
 
 
 def _ascend(
-    view: ViewPosterior, step: Callable[[ViewPosterior], Explained], n_samples: float
-) -> Explained:
+    view: ViewPosterior, step: Callable[[ViewPosterior], Regression], n_samples: float
+) -> Regression:
     """After as many steps as raise the bound."""
     last = -np.inf
     for _ in range(_ROUNDS):
         found = step(view)
-        if found.bound - last < _GAIN * n_samples:
+        if found.bound - last < tuning.TOL_WITH_OUTPUTS * n_samples:
             break
         view, last = found.view, found.bound
     return found
 
 
-def _converged(view: ViewPosterior, s: ViewStatistics, n_samples: float) -> Explained:
+def _converged(view: ViewPosterior, s: ViewStatistics, n_samples: float) -> Regression:
     """A view whose statistics are known, its factors at their optimum."""
 
-    def step(view: ViewPosterior) -> Explained:
+    def step(view: ViewPosterior) -> Regression:
         view = update_view(view, s)
-        return Explained(view, view_terms(view, s))
+        return Regression(view, view_terms(view, s))
 
     return _ascend(view, step, n_samples)
 
 
 def _refined(
     engine: Engine, name: str, view: ViewPosterior, Z: Latents, stats: Statistics
-) -> Explained:
+) -> Regression:
     """A view that is not Gaussian, its weights at their optimum."""
 
-    def step(view: ViewPosterior) -> Explained:
+    def step(view: ViewPosterior) -> Regression:
         nonlocal stats  # which depend on where the weights were last
         sums_at = partial(engine.surrogate_sums, name, Z=Z)
         weights = refine(view, centred(stats)[name], sums_at)
         stats = stats.with_sums(name, sums_at(weights))
         s = centred(stats)[name]
         view = update_view(replace(view, weights=weights), s)
-        return Explained(view, view_terms(view, s))
+        return Regression(view, view_terms(view, s))
 
     return _ascend(view, step, stats.n_samples)
 
@@ -215,36 +215,53 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
     """A spectral prior ⟨α_k⟩ = a / energy_k at the scale a with the highest evidence.
 
     Coordinate ascent would hardly move it. With fixed ratios one decomposition serves all scales:
-    E^½ S E^½ = U Λ Uᵀ, where MacKay's a = Σ (1 − a var) / Σ v² converges in a few dozen steps.
+    E^½ S E^½ = U Λ Uᵀ, where MacKay's a = Σ (1 − a var) / Σ v² converges.
     """
     share = energy / energy.sum()
     root = np.sqrt(share)
     eigenvalues, U = np.linalg.eigh(root[:, None] * s.S * root)
     lam = np.maximum(eigenvalues, 0.0)[s.columns.label]
     r = s.columns.matmul(s.R * root, U)
-    a, tau = 1.0 / (1.0 - tuning.OUTPUT_START_NOISE), view.precision
     varies = _varies(s.y_square, s.n_column)  # constant columns say nothing of the scale
-    prior = view.tau_prior
-    for _ in range(_SCALE_STEPS):
+    prior, shared = view.tau_prior, view.tau.mean.size == 1
+    assert isinstance(prior, Gamma)
+
+    def step(x: Array) -> Array:
+        """(log a, log τ_d) after one of MacKay's updates."""
+        a, tau = np.exp(x[0]), np.broadcast_to(np.exp(x[1:]), s.y_square.shape)
         variance = 1.0 / (a + tau[:, None] * lam)
         v = tau[:, None] * r * variance
         residual = s.y_square + (lam * (v**2 + variance) - 2.0 * v * r).sum(axis=1) + 1.0 / tau
         n = s.n_column
-        if view.tau.mean.size == 1:
+        if shared:
             n, residual = n.sum(keepdims=True), residual.sum(keepdims=True)
-        assert isinstance(prior, Gamma)
-        next_tau = np.broadcast_to(
-            (prior.shape + 0.5 * n) / (prior.rate + 0.5 * np.maximum(residual, 0.0)), tau.shape
-        )
+        next_tau = (prior.shape + 0.5 * n) / (prior.rate + 0.5 * np.maximum(residual, 0.0))
         determined = float((1.0 - a * variance)[varies].sum())
         # As if one weight more were known, of the size of the start
         next_a = (determined + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
-        change = max(abs(np.log(next_a / a)), float(np.abs(np.log(next_tau / tau)).max()))
-        a, tau = next_a, next_tau
-        if change < _SCALE_ENOUGH:
-            break
+        return np.log(np.append(next_a, next_tau))
+
+    begin = np.append(1.0 / (1.0 - tuning.OUTPUT_START_NOISE), view.tau.mean)
+    a, *tau = np.exp(_fixed_point(step, np.log(begin)))
     shape = np.array(tuning.SPECTRAL_SHAPE)
     alpha = Gamma(shape, shape * share / a)
-    start = tau[:1] if view.tau.mean.size == 1 else tau
-    noise = Gamma(np.ones_like(start), 1.0 / start)
+    noise = Gamma(np.ones(len(tau)), 1.0 / np.array(tau))
     return replace(view, alpha=alpha, alpha_prior=alpha, tau=noise)
+
+
+def _fixed_point(step: Callable[[Array], Array], x: Array) -> Array:
+    """Where a step leads no further, by steps as long as two in a row suggest (SQUAREM).
+
+    Varadhan & Roland (2008). Each longer step is followed by one of the given kind.
+    """
+    for _ in range(_SCALE_STEPS // 3):
+        first = step(x)
+        second = step(first)
+        change, bend = first - x, second - 2.0 * first + x
+        if np.abs(change).max() < _SCALE_ENOUGH:
+            return second
+        size = float(np.linalg.norm(bend))
+        length = min(float(np.linalg.norm(change)) / max(size, 1e-300), _LONGEST_STEP)
+        longer = x + 2.0 * length * change + length**2 * bend
+        x = step(longer) if length > 1.0 else second
+    return x

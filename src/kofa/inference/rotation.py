@@ -17,6 +17,8 @@ from kofa.inference.posterior import Gamma, State, ViewPosterior
 from kofa.inference.statistics import Statistics
 from kofa.linalg import Array, threads_for
 
+_ENOUGH = 1e-9  # share of its value by which a step has to raise the objective, or it is the last
+
 
 @dataclass(frozen=True, eq=False)
 class Term:
@@ -51,6 +53,8 @@ def objective(R: Array, S: Array, n_samples: float, terms: Sequence[Term]) -> tu
     for t in terms:
         VQV = V.T @ t.Q @ V
         rate = t.rate + 0.5 * np.diagonal(VQV)
+        if not (rate > 0).all():  # rounded
+            return -np.inf, np.zeros_like(R)
         value -= t.shape * float(np.log(rate).sum())
         # d[VᵀQV]_kk = −2 (VᵀQV dR V)_kk
         gradient += (VQV * (t.shape / rate)) @ V.T
@@ -61,6 +65,9 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
     """Maximise `objective` from the identity by L-BFGS; the identity if nothing is better."""
     k = len(S)
     identity = np.eye(k)
+    # The last digits of sums depend on how rows are divided into blocks, and along flat directions
+    # many digits of the optimum on these.
+    S, terms = _rounded(S), [replace(t, Q=_rounded(t.Q)) for t in terms]
     h = np.sqrt(_hessian_diagonal(S, n_samples, terms))
 
     def negative(p: Array) -> tuple[float, Array]:
@@ -68,11 +75,15 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
         return -value, -(gradient / h).ravel()
 
     begin = (identity * h).ravel()
-    options = {"maxiter": max_iter, "ftol": 1e-13, "gtol": 1e-6 * np.sqrt(n_samples)}
+    options = {"maxiter": max_iter, "ftol": _ENOUGH, "gtol": 1e-6 * np.sqrt(n_samples)}
     with threads_for(100.0 * k**3):
         found = minimize(negative, begin, jac=True, method="L-BFGS-B", options=options)
     better = np.isfinite(found.fun) and found.fun < negative(begin)[0]
     return found.x.reshape(k, k) / h if better else identity
+
+
+def _rounded(matrix: Array) -> Array:
+    return matrix.astype(np.float32).astype(np.float64)
 
 
 def _hessian_diagonal(S: Array, n_samples: float, terms: Sequence[Term]) -> Array:

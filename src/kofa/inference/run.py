@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from kofa import tuning
+from kofa.inference.acceleration import Trail
 from kofa.inference.bound import Bound
 from kofa.inference.posterior import State, n_factors_of
 from kofa.inference.role import Role
@@ -22,6 +23,7 @@ class Settings:
     n_factors: int
     max_iter: int = 1000
     tol: float = tuning.TOL  # nats per sample and iteration
+    patience: int = tuning.PATIENCE  # iterations in a row with a smaller gain
     rotate: bool = True
     free: bool = False  # as many factors as the data support, at most n_factors
     most_predictive: int | None = None  # the most factors that may carry the outputs
@@ -83,6 +85,14 @@ class Plan:
         """Whether the factors follow all that varies in some view."""
         return any(role.exact for role in self.roles.values())
 
+    @property
+    def patience(self) -> int:
+        """Iterations in a row without a gain that end a run.
+
+        None where all views are exact: their factors are those that a run starts from.
+        """
+        return 0 if all(role.exact for role in self.roles.values()) else self.settings.patience
+
     def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
         """The bound, and its terms as users see them."""
         return bound.total + sum(self.waiting.values()), bound.named | self.waiting
@@ -109,6 +119,10 @@ class Run:
     watched: float = -np.inf  # the part of the bound that has to stand still
     quiet: int = 0  # iterations in a row in which it did
     turn: float = 3.0  # the iteration of the next rotation
+    trail: Trail = field(
+        default_factory=Trail
+    )  # the last iterations, from which the next is foreseen
+    floor: float = -np.inf  # the bound that the next iteration must not fall below, if known
     converged: bool = False
     stopped: bool = False  # by the callback
     ended: bool = False

@@ -96,8 +96,14 @@ def prepare(engine: Engine, roles: Mapping[str, Role], Z: Latents) -> State:
 
     They are the same for all starts, so that bounds can be compared.
     """
+    return prepare_and_start(engine, roles, Z)[0]
+
+
+def prepare_and_start(engine: Engine, roles: Mapping[str, Role], Z: Latents) -> tuple[State, State]:
+    """The same, and the first global factors, from one pass over the rows."""
     likelihoods, views = engine.likelihoods, centred(engine.summarise(Z))
-    return {name: start_view(roles[name], s, likelihoods[name]) for name, s in views.items()}
+    priors = {name: start_view(roles[name], s, likelihoods[name]) for name, s in views.items()}
+    return priors, global_step(priors, views)
 
 
 def start(engine: Engine, state: State, Z: Latents) -> State:

@@ -28,7 +28,7 @@ class ViewSums:
 
     @classmethod
     def touching(cls, view: Observations, w: Weights, Z: Array) -> ViewSums:
-        """Where the bound of a view that is not Gaussian touches at these weights."""
+        """Of a bound that is tangent at these weights, of a view that is not Gaussian."""
         return cls.of(view.at(w.predict(Z)), Z)
 
     def __add__(self, other: ViewSums) -> ViewSums:

@@ -1,4 +1,4 @@
-"""Likelihoods that are not Gaussian, by Gaussian surrogates that touch them."""
+"""Likelihoods that are not Gaussian, by Gaussian surrogates that are tangent to them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Chart:
     def objective(self, theta: Array, surrogate_sums: SumsAt) -> tuple[float, Array]:
         """The bound's part that depends on θ, and its gradient.
 
-        Σ g + ½ κ Σ (η − ȳ)² − ½ |θ_w|², with the parabola at its touching point for Σ g.
+        Σ g + ½ κ Σ (η − ȳ)² − ½ |θ_w|², with the parabola at its point of tangency for Σ g.
         """
         w = self.unpack(theta)
         sums = surrogate_sums(w)

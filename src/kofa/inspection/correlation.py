@@ -35,7 +35,7 @@ def correlate(factors: Any) -> Any:
     factor2     0.98     1.00
     """
     table, names = read_factors("factors", factors)
-    r = cross_correlation(table.values, table.values)
+    r = cross_correlation(table.dense, table.dense)
     return frame(
         {
             "factor": [name for name in names for _ in names],

@@ -158,7 +158,7 @@ def _checked(table: Table, features: Sequence[Hashable]) -> Array:
         )
     if len(features) < 3:
         raise DataError("expected at least 3 features", source="weights", got=len(features))
-    return table.values
+    return table.dense
 
 
 def _scores(W: Array, absolute: bool, ranks: bool) -> Array:
@@ -181,7 +181,7 @@ def _chance(
         require(factors is None, "factors", "None without data", factors)
         return Chance.of_independent(members, len(chosen))
     view = read_numbers("data", data)
-    values = view.values[:, _places(weights, view)]
+    values = view.dense[:, _places(weights, view)]
     if factors is None:  # all of the weights may be noise
         left = Residuals.fit(values, np.empty((len(values), 0)))
         return Chance.of_data(left, np.ones((members.shape[0], len(chosen))), members, absolute)

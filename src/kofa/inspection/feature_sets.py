@@ -69,7 +69,7 @@ def _lines(path: str | PathLike[str]) -> list[str]:
     except OSError as error:
         raise FileError(f"it cannot be read ({error.strerror})", path) from error
     except UnicodeDecodeError:
-        raise FileError("it is no text in UTF-8", path, cure="save it as UTF-8") from None
+        raise FileError("it is not text in UTF-8", path, cure="save it as UTF-8") from None
 
 
 def as_sets(given: Any) -> Sets:

@@ -18,12 +18,6 @@ from kofa.kernels.mixture import Mixture, kernel_name
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.prepare import FittedView
 
-
-def frame(columns: Mapping[str, Any]) -> Any:
-    """A DataFrame, with positions of features as numbers."""
-    return import_pandas().DataFrame(dict(columns))
-
-
 # ---------------------------------------------------------------- samples
 
 
@@ -34,7 +28,7 @@ def relevance_vectors(name: str, view: FittedView) -> Any:
         raise DataError("it has no relevance vectors", name, cure=cure)
     order = view.vectors.order
     rank = np.lexsort((-view.vectors.relevance, np.where(order < 0, len(order), order)))
-    return frame(
+    return import_pandas().DataFrame(
         {
             "sample": view.vectors.samples[rank],
             "relevance": view.vectors.relevance[rank],
@@ -129,7 +123,7 @@ def feature_relevance(name: str, view: FittedView, posterior: ViewPosterior) -> 
     kernel = weighted(view.encoder.kernel) if isinstance(view.encoder, KernelMap) else None
     if kernel is not None and kernel.groups is not None:
         columns["group"] = [kernel.groups[j] for j in rank]
-    return frame(columns)
+    return import_pandas().DataFrame(columns)
 
 
 # ---------------------------------------------------------------- kernels
@@ -146,7 +140,7 @@ def kernel_weights(
         size = _in_output(inputs, state[output])
     weight = np.array([value for parts in size.values() for value in parts])
     labels = [(name, part) for name in inputs for part in part_names(views[name].encoder)]
-    return frame(
+    return import_pandas().DataFrame(
         {
             "view": [name for name, _ in labels],
             "kernel": [part for _, part in labels],

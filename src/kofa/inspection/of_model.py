@@ -26,7 +26,7 @@ def kept(fitted: Fitted, cure: str = "pass data=, the tables of some samples") -
             "this model keeps no samples of its fit: it was saved with samples=False or by kofa "
             "0.1, or they were too many"
         )
-        raise DataError(what, cure=cure)
+        raise DataError(what, option="data", cure=cure)
     return fitted.samples
 
 
@@ -57,7 +57,7 @@ def _projected(fitted: Fitted, found: Prediction) -> Any:
 def factors(fitted: Fitted, data: Any = None) -> Any:
     """The same as a DataFrame."""
     table, pd = factor_table(fitted, data), import_pandas()
-    return pd.DataFrame(table.values.copy(), index=table.samples, columns=list(table.columns or ()))
+    return pd.DataFrame(table.dense.copy(), index=table.samples, columns=list(table.columns or ()))
 
 
 # ---------------------------------------------------------------- weights

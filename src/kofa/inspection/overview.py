@@ -9,6 +9,7 @@ import numpy as np
 
 from kofa.data.reading import check_given, read_data, read_table
 from kofa.data.samples import align
+from kofa.data.stored import by_blocks, n_measured
 from kofa.data.tables import Table, import_pandas
 from kofa.errors import DataError
 from kofa.inspection.matching import frame
@@ -79,9 +80,7 @@ def data_overview(data: Any) -> Overview:
     check_given(data, ())
     tables = _read(data)
     samples = align(tables)
-    counts = {
-        name: (~np.isnan(samples.spread(table))).sum(axis=1) for name, table in tables.items()
-    }
+    counts = {name: by_blocks(n_measured, samples.spread(table)) for name, table in tables.items()}
     widths = {name: table.values.shape[1] for name, table in tables.items()}
     return overview(counts, widths, samples.names)
 

@@ -36,7 +36,8 @@ def variance_explained(fitted: Fitted, data: Any = None, by: str = "factor") -> 
 def _kept(fitted: Fitted) -> Mapping[str, Explained]:
     if not fitted.explained:
         what = "this model does not keep what it explained in fit: kofa 0.1 saved it"
-        raise DataError(what, cure="pass data=, the tables that it was fitted to")
+        cure = "pass data=, the tables that it was fitted to"
+        raise DataError(what, option="data", cure=cure)
     return fitted.explained
 
 

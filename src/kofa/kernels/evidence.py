@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from kofa import tuning
 from kofa.kernels.formulas import Kernel
@@ -17,6 +17,7 @@ from kofa.kernels.terms import KernelTerm
 from kofa.linalg import Array, IntArray, centre
 
 _FEW_NOISES = 4  # up to here a Cholesky factor for each is cheaper than one eigendecomposition
+_BLOCK = 64  # rows and columns of a matrix that is mirrored
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,10 @@ class Objective:
         own, _, _ = self.split(theta)
         return [s.learnt(t) for s, t in zip(self.sources, own, strict=True)]
 
+    def some(self, rows: IntArray) -> Objective:
+        """The same θ on some of the rows, in ascending order."""
+        return Objective([source.some(rows) for source in self.sources], self.outputs.some(rows))
+
     def at_price(self, share: float) -> Objective:
         """The same with a share of what √λ costs."""
         return replace(self, sources=[source.at_price(share) for source in self.sources])
@@ -141,11 +146,25 @@ class Objective:
         best = min(tried, key=lambda theta: self.negative(theta)[0])
         return self.without_the_weakest(self.maximise(best, max_iter))
 
-    def maximise(self, theta: Array, max_iter: int) -> Array:
-        """L-BFGS from θ."""
+    def maximise(self, theta: Array, max_iter: int, gain: float = 0.0) -> Array:
+        """L-BFGS from θ, until some steps in a row gain less than so many nats."""
         options = {"maxiter": max_iter, "maxfun": 4 * max_iter}
+        costs: list[float] = []
+
+        def stand_still(intermediate_result: OptimizeResult) -> None:
+            costs.append(intermediate_result.fun)
+            before = costs[-1 - tuning.LEARNING_PATIENCE :][0]
+            if len(costs) > tuning.LEARNING_PATIENCE and before - costs[-1] < gain:
+                raise StopIteration
+
         found = minimize(
-            self.negative, theta, jac=True, method="L-BFGS-B", bounds=self.bounds, options=options
+            self.negative,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=self.bounds,
+            callback=stand_still,
+            options=options,
         )
         return np.asarray(found.x)
 
@@ -177,7 +196,8 @@ def _complete(K: Array, Y: Array, noise: Array, label: IntArray) -> tuple[float,
     used = np.unique(label)
     if len(used) > _FEW_NOISES:
         return _by_eigenvalues(K, Y, noise, label)
-    n, value, G, of_noise = len(K), 0.0, np.zeros_like(K), np.zeros_like(noise)
+    n, value, of_noise = len(K), 0.0, np.zeros_like(noise)
+    upper, A = np.zeros_like(K), np.empty_like(Y)
     for g in used:
         y = Y[:, label == g]
         C = y.shape[1]
@@ -187,16 +207,27 @@ def _complete(K: Array, Y: Array, noise: Array, label: IntArray) -> tuple[float,
         factor, failed = lapack.dpotrf(shifted.T, lower=True, overwrite_a=True, clean=False)
         if failed:
             return _by_eigenvalues(K, Y, noise, label)
-        a = lapack.dpotrs(factor, y, lower=True)[0]
+        a = A[:, label == g] = lapack.dpotrs(factor, y, lower=True)[0]
         value -= 0.5 * float(np.vdot(y, a)) + C * float(np.log(np.diagonal(factor)).sum())
-        inverse = lapack.dpotri(factor, lower=True, overwrite_c=True)[0]
-        trace = float(np.trace(inverse))
-        # ∂ℓ/∂K = ½ Σ_d (a_d a_dᵀ − (K + σ_d² I)^-1); the factor holds one triangle of it
-        inverse = np.tril(inverse)
-        inverse += np.tril(inverse, -1).T
-        G += 0.5 * (a @ a.T - C * inverse)
-        of_noise[g] = 0.5 * noise[g] * (float(np.vdot(a, a)) - C * trace)
+        inverse = lapack.dpotri(factor, lower=True, overwrite_c=True)[0].T
+        of_noise[g] = 0.5 * noise[g] * (float(np.vdot(a, a)) - C * float(np.trace(inverse)))
+        inverse *= -0.5 * C
+        upper += inverse
+    # ∂ℓ/∂K = ½ Σ_d (a_d a_dᵀ − (K + σ_d² I)^-1)
+    G = _mirrored(upper)
+    G += 0.5 * A @ A.T
     return value - 0.5 * Y.size * np.log(2.0 * np.pi), G, of_noise
+
+
+def _mirrored(upper: Array) -> Array:
+    """The symmetric matrix of which the upper triangle is known; in place, in blocks in cache."""
+    n = len(upper)
+    for i in range(0, n, _BLOCK):
+        end = min(i + _BLOCK, n)
+        own = np.triu(upper[i:end, i:end])
+        upper[i:end, i:end] = own + np.triu(own, 1).T
+        upper[end:, i:end] = upper[i:end, end:].T
+    return upper
 
 
 def _by_eigenvalues(

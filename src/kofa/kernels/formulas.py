@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from kofa import tuning
@@ -16,6 +17,7 @@ from kofa.linalg import Array, IntArray, by_rows, filled_up, inner, squared_dist
 
 _SHOWN = 8  # features whose relevance a repr lists
 _CACHE = 2**15  # numbers that stay near the processor
+_MOST_PACKED = 2**25  # differences of features that are kept, in single precision: 128 MB
 LARGEST = 1e150  # whose square is still a number
 
 # What other tools call a width, or what they have in its place.
@@ -237,8 +239,8 @@ class Radial(Kernel):
         """The kernel at a distance; may overwrite it."""
         raise NotImplementedError
 
-    def slope(self, distance: Array, width: float) -> Array:
-        """d profile / d log width."""
+    def slope(self, distance: Array, width: float, K: Array) -> Array:
+        """d profile / d log width, where the profile is K."""
         raise NotImplementedError
 
     def __call__(self, X: Array, V: Array) -> Array:
@@ -317,9 +319,11 @@ class RBF(Weighted, Radial):
         distance /= width
         return np.exp(distance, out=distance)
 
-    def slope(self, distance: Array, width: float) -> Array:
-        scaled = distance / width / width
-        return np.asarray(scaled * np.exp(-0.5 * scaled))
+    def slope(self, distance: Array, width: float, K: Array) -> Array:
+        slope = distance / width
+        slope /= width
+        slope *= K
+        return slope
 
     def typical(self, distance: float) -> float:
         return float(np.sqrt(distance))
@@ -368,23 +372,24 @@ class Laplacian(Weighted, Radial):
     def relevance_gradient(self, X: Array, V: Array, K: Array, G: Array) -> Array:
         assert not isinstance(self.width, str)
         # −Σ H_nu |x_nj − v_uj| / width, H = G∘K
-        return _gaps(X, V, G * K) / -self.width
+        return gap_sums(X, V, G * K) / -self.width
 
     def profile(self, distance: Array, width: float) -> Array:
         distance *= -1.0 / width
         return np.exp(distance, out=distance)
 
-    def slope(self, distance: Array, width: float) -> Array:
-        scaled = distance / width
-        return np.asarray(scaled * np.exp(-scaled))
+    def slope(self, distance: Array, width: float, K: Array) -> Array:
+        slope = distance / width
+        slope *= K
+        return slope
 
 
-def _gaps(X: Array, V: Array, H: Array) -> Array:
+def gap_sums(X: Array, V: Array, H: Array) -> Array:
     """Σ_nu H_nu |x_nj − v_uj|: (D,), block by block, in single precision on unit scale."""
     same = X is V
     if same:  # every pair once
         H = np.triu(H + H.T, 1)
-    unit = np.maximum(np.abs(V).max(axis=0), np.finfo(float).tiny)
+    unit = _unit(V)
     x, v, h = (np.ascontiguousarray(a, dtype=np.float32) for a in (X / unit, V / unit, H))
     total, step = np.zeros(X.shape[1]), max(1, 2 * _CACHE // max(1, v.size))
     for start in range(0, len(x), step):
@@ -393,6 +398,39 @@ def _gaps(X: Array, V: Array, H: Array) -> Array:
         np.abs(gaps, out=gaps)
         total += h[rows, others].ravel() @ gaps.reshape(-1, x.shape[1])
     return np.asarray(total * unit)
+
+
+def _unit(V: Array) -> Array:
+    return np.maximum(np.abs(V).max(axis=0), np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class PackedGaps:
+    """|x_nj − x_uj| of all pairs of rows n < u, for sums with many different H."""
+
+    gaps: NDArray[np.float32]  # (pairs, D), on unit scale
+    unit: Array  # (D,)
+
+    @classmethod
+    def of(cls, X: Array) -> PackedGaps | None:
+        """None where they would take too much memory."""
+        n, D = X.shape
+        if n * (n - 1) // 2 * D > _MOST_PACKED:
+            return None
+        unit = _unit(X)
+        x, gaps, start = (X / unit).astype(np.float32), np.empty((n * (n - 1) // 2, D), "f4"), 0
+        for i in range(n - 1):
+            np.abs(x[i + 1 :] - x[i], out=gaps[start : (start := start + n - 1 - i)])
+        return cls(gaps, unit)
+
+    def sums(self, H: Array) -> Array:
+        """`gap_sums` with a symmetric H."""
+        h, total = squareform(H, checks=False).astype(np.float32), np.zeros(len(self.unit))
+        step = max(1, 2 * _CACHE // max(1, len(self.unit)))
+        for start in range(0, len(h), step):
+            some = slice(start, start + step)
+            total += h[some] @ self.gaps[some]
+        return np.asarray(2.0 * total * self.unit)
 
 
 @dataclass(frozen=True)

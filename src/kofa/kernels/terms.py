@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from kofa import tuning
 from kofa.kernels.diffusion import Diffusion
-from kofa.kernels.formulas import RBF, Kernel, Laplacian, Radial, Weighted
+from kofa.kernels.formulas import (
+    RBF,
+    Kernel,
+    Laplacian,
+    PackedGaps,
+    Radial,
+    Weighted,
+    gap_sums,
+)
 from kofa.linalg import Array, Groups, IntArray
 
 VARIES = 1e-12  # what a feature that is not constant spans at least
@@ -27,6 +35,11 @@ class KernelTerm:
     kernel: Kernel
     X: Array  # (n, D), scaled
     V: Array  # the same rows as the kernel wants them for its second argument
+
+    def some(self, rows: IntArray) -> Self:
+        """The same parameters on some of the rows."""
+        X = self.X[rows]
+        return replace(self, X=X, V=X if self.V is self.X else self.V[rows])
 
     @cached_property
     def typical(self) -> Array:
@@ -95,7 +108,7 @@ class Width(KernelTerm):
     def evaluate(self, theta: Array) -> tuple[Array, Pullback]:
         width = float(np.exp(theta[0]))
         K = self.kernel.profile(self.distance.copy(), width)
-        return K, lambda G: np.array([(G * self.kernel.slope(self.distance, width)).sum()])
+        return K, lambda G: np.array([np.vdot(G, self.kernel.slope(self.distance, width, K))])
 
     def learnt(self, theta: Array) -> Kernel:
         return replace(self.kernel, width=float(np.exp(theta[0])))
@@ -145,11 +158,15 @@ class Relevance(KernelTerm):
     kernel: Weighted  # without relevance
     free_width: bool  # it only sets the scale of λ, whose mean can then be one
     start: float = 1.0
+    open: IntArray | None = None  # the features that have a λ; None are those that vary
+
+    def some(self, rows: IntArray) -> Self:
+        return replace(super().some(rows), open=self.varies)
 
     @cached_property
     def varies(self) -> IntArray:
         """Which features are not constant."""
-        return np.flatnonzero(np.ptp(self.X, axis=0) > VARIES)
+        return np.flatnonzero(np.ptp(self.X, axis=0) > VARIES) if self.open is None else self.open
 
     @cached_property
     def groups(self) -> Groups:
@@ -217,6 +234,12 @@ class LogRelevance(Relevance):
     apart, that prior does not hold the width.
     """
 
+    kernel: Laplacian
+
+    @cached_property
+    def gaps(self) -> PackedGaps | None:
+        return PackedGaps.of(self.X)
+
     @property
     def n_widths(self) -> int:
         return int(self.free_width)
@@ -237,12 +260,14 @@ class LogRelevance(Relevance):
         return weights
 
     def evaluate(self, theta: Array) -> tuple[Array, Pullback]:
-        weights = self.relevance(theta)
-        kernel = replace(self.kernel, relevance=tuple(weights.tolist()))
-        K = kernel(self.X, self.V)
+        weights, width = self.relevance(theta), self.kernel.width
+        assert not isinstance(width, str)
+        K = replace(self.kernel, relevance=tuple(weights.tolist()))(self.X, self.V)
 
         def pull(G: Array) -> Array:
-            gradient = weights * kernel.relevance_gradient(self.X, self.V, K, G)
+            H = G * K
+            sums = gap_sums(self.X, self.V, H) if self.gaps is None else self.gaps.sums(H)
+            gradient = weights * sums / -width
             by_group = self.groups.sum(gradient[self.varies])
             return np.append(np.full(self.n_widths, -by_group.sum()), by_group)
 
@@ -261,6 +286,7 @@ def _first(kernel: Kernel, X: Array, V: Array) -> KernelTerm:
         plain = replace(kernel, relevance=None)
         if learns_relevance(kernel) and not _by_root(kernel):
             free = _is_free(plain)
+            assert isinstance(plain, Laplacian)
             return LogRelevance(_at_median(plain, X) if free else plain, X, X, free)
         kernel = plain
     if isinstance(kernel, Radial) and kernel.learns_width:

@@ -142,6 +142,6 @@ def refuse(
     columns = bad.any(axis=0)
     if columns.any():
         j = int(np.argmax(columns))
-        value: Any = table.values[int(np.argmax(bad[:, j])), j]
+        value: Any = table.dense[int(np.argmax(bad[:, j])), j]
         what = f"expected {expected} but got {value:g}"
         raise DataError(what, table.name, table.column(j), cure=cure, kinds=kinds)

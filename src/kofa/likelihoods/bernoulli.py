@@ -23,7 +23,7 @@ class Bernoulli(Likelihood):
 
     @classmethod
     def check(cls, table: Table) -> None:
-        bad = (table.values != 0) & (table.values != 1) & ~np.isnan(table.values)
+        bad = (table.dense != 0) & (table.dense != 1) & ~np.isnan(table.dense)
         refuse(table, bad, "0, 1 or missing", "recode it, or declare the view as another kind")
 
     @classmethod

@@ -18,7 +18,7 @@ from kofa.linalg import Array, BoolArray
 class Gaussian(Likelihood):
     """y ~ N(η, 1/τ) on the scale of the columns, τ learnt.
 
-    A constant column is none of inference's: with a noise near zero it would outweigh the others.
+    A constant column has no part in inference: with a noise near zero it would outweigh the others.
     """
 
     predicts_by_mean: ClassVar[bool] = True

@@ -25,7 +25,7 @@ class LogNormal(Gaussian):
     @classmethod
     def check(cls, table: Table) -> None:
         cure = "mark it as missing, add an offset"
-        refuse(table, table.values <= 0, "positive numbers", cure, ("Real", "Count"))
+        refuse(table, table.dense <= 0, "positive numbers", cure, ("Real", "Count"))
 
     def predict(self, mean: Array, variance: Array) -> Array:
         mean, std = self._decode(mean, variance)

@@ -35,7 +35,7 @@ class Multinomial(Likelihood):
 
     @classmethod
     def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
-        n_classes, n_labels = len(table.classes), int((~np.isnan(table.values)).sum())
+        n_classes, n_labels = len(table.classes), int((~np.isnan(table.dense)).sum())
         if n_classes < 2:
             what = f"expected at least two classes but all labels are {table.classes.tolist()[0]!r}"
             raise DataError(what, table.name, cure="leave the view out")

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import gammaln, ndtr, pdtr, xlogy
 
 from kofa.data.scaling import REACH, Unit
+from kofa.data.stored import blocks
 from kofa.data.tables import Table
 from kofa.likelihoods.base import Likelihood, refuse
 from kofa.likelihoods.cubature import NODES, gauss_hermite, row_slices
@@ -36,7 +37,7 @@ class Poisson(Likelihood):
 
     @classmethod
     def check(cls, table: Table) -> None:
-        t = table.values
+        t = table.dense
         refuse(table, t < 0, "counts (0, 1, 2, …)", kinds=["Real"])
         fractions = (t != np.floor(t)) & ~np.isnan(t)
         kinds = ("Real", "Positive")
@@ -44,10 +45,13 @@ class Poisson(Likelihood):
 
     @classmethod
     def resolve(cls, table: Table, by_column: bool = True) -> Self:  # noqa: ARG003
-        n = (~np.isnan(table.values)).sum(axis=0)
-        most = np.maximum(np.nanmax(table.values, axis=0), 1.0)
+        n, most = np.zeros(()), np.ones(())
+        for t in blocks(table.values):
+            n = n + (~np.isnan(t)).sum(axis=0)
+            most = np.fmax(most, np.fmax.reduce(t, axis=0))
         for _ in range(_TRIMS):  # large counts are to move the mean as little as the rest
-            rate = (np.nansum(np.minimum(table.values, most), axis=0) + 0.5) / n  # never zero
+            total = sum(np.nansum(np.minimum(t, most), axis=0) for t in blocks(table.values))
+            rate = (total + 0.5) / n  # never zero
             most = np.minimum(most, 4.0 * rate + 3.0)
         return cls(rate, most)
 

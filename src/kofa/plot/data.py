@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import flag
+from kofa.data.scaling import Scaling
 from kofa.errors import DataError
 from kofa.inspection.matching import read_numbers
 from kofa.inspection.weights import is_linear
 from kofa.linalg import Array
 from kofa.plot import style
-from kofa.plot.parts import colour_bar, heatmap
+from kofa.plot.parts import colour_bar, heatmap, largest
 from kofa.plot.source import check_n, factors_of, view_of
 from kofa.plot.weights import of_factor, tidy_weights
 
@@ -31,7 +32,7 @@ def data_heatmap(
     """The data of the features with the largest weights for a factor, samples in its order.
 
     If the factor is real, the picture goes from one colour to the other. Features are ordered by
-    their weights; values that are missing are grey.
+    their weights; values that are missing are hatched.
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ def data_heatmap(
     n : int
         How many features.
     standardise : bool
-        Show each feature in its standard deviations from its mean; colours end at three.
+        Show each feature, of a `Positive` view its logarithm, in its standard deviations from its
+        mean; colours end at three at the latest.
     ax : Axes or None
         Where to draw; None is a new figure.
 
@@ -71,13 +73,15 @@ def data_heatmap(
     z, values = _ordered(model, data, view, name, rows["feature"].tolist())
     signed = flag("standardise", standardise)
     ax = style.axes(ax, style.height_for(len(rows), 0.14, 0.7))
-    shown = _standardised(values) if signed else values
+    shown = _standardised(_as_modelled(model, view, values)) if signed else values
+    most = largest(shown)
     image = heatmap(ax, shown.T, rows["feature"].tolist(), (), signed=signed,
-                    limit=3.0 if signed else None)  # fmt: skip
+                    limit=min(most, 3.0) if signed else most,
+                    cmap=None if signed else style.VALUE)  # fmt: skip
     if not signed:
         image.set_clim(np.nanmin(shown), np.nanmax(shown))
     colour_bar(ax, image, "z score" if signed else "value",
-               extend="both" if signed else "neither")  # fmt: skip
+               extend="both" if signed and most > 3.0 else "neither")  # fmt: skip
     ax.set_xlabel(f"{len(z):,} samples, by {style.clipped(name)}")
     return ax
 
@@ -107,6 +111,14 @@ def _ordered(model: Any, data: Any, view: Any, factor: Any, features: list[Any])
     order = np.argsort(z.to_numpy(), kind="stable")
     which = [columns.index(feature) for feature in features]
     return z.to_numpy()[order], table.values[order][:, which]
+
+
+def _as_modelled(model: Any, view: Any, values: Array) -> Array:
+    """Logarithms, where the model explains these."""
+    scaling = getattr(model._fitted.view(view).encoder, "scaling", None)
+    if scaling is None:
+        return values
+    return Scaling.identity(values.shape[1], scaling.unit).encode(values)
 
 
 def _standardised(values: Array) -> Array:

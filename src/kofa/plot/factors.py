@@ -17,6 +17,7 @@ from kofa.plot.parts import colour_bar, heat_axes, heatmap, legend, zero_lines
 from kofa.plot.source import check_n, factor_list, factor_name, factors_of, grid, is_model
 
 _MOST_VIOLINS = 24
+_SHORT = (1, 2, 5, 10)  # steps between ticks of few letters
 
 
 def _read(model: Any, data: Any, colour: Any) -> tuple[Any, Covariate | None]:
@@ -107,7 +108,7 @@ def _plane(ax: Any, dimensions: int) -> Any:
 
 def _label(ax: Any, names: list[Any]) -> None:
     for axis, name in zip("xyz", names, strict=False):
-        getattr(ax, f"set_{axis}label")(style.clipped(name, 30))
+        getattr(ax, f"set_{axis}label")(style.clipped(name, 30 if len(names) == 2 else 14))
         ax.locator_params(axis=axis, nbins=5)
     if len(names) == 3:
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
@@ -218,7 +219,7 @@ def _draw_pair(ax: Any, table: Any, row: Any, column: Any, covariate: Covariate 
         "rasterized": len(table) > style.RASTER_FROM,
     }
     ax.tick_params(labelleft=ax.get_subplotspec().is_first_col())
-    ax.locator_params(nbins=3)
+    ax.locator_params(nbins=3, steps=_SHORT)
     if covariate is None:
         ax.scatter(*where, color=style.MAIN, **look)
     elif covariate.kind == "number":
@@ -235,10 +236,11 @@ def _draw_histogram(ax: Any, values: Array, covariate: Covariate | None) -> None
     if covariate is None or covariate.kind == "number":
         ax.hist(values, bins, color=style.FAINT)
     else:
-        for group in groups(covariate):
-            ax.hist(values[group.rows], bins, histtype="step", color=group.colour, linewidth=0.8)
+        for place, group in enumerate(groups(covariate)):
+            look = {"color": group.colour, "linestyle": style.dashes(place), "linewidth": 0.8}
+            ax.hist(values[group.rows], bins, histtype="step", **look)
     ax.set_yticks([])
-    ax.locator_params(axis="x", nbins=3)
+    ax.locator_params(axis="x", nbins=3, steps=_SHORT)
 
 
 def _explain(figure: Any, panels: Any, covariate: Covariate | None, shown: Any) -> None:
@@ -247,6 +249,7 @@ def _explain(figure: Any, panels: Any, covariate: Covariate | None, shown: Any) 
         return
     if covariate.kind == "number":
         if shown is not None:
+            figure.set_figwidth(min(figure.get_figwidth() + 0.6, style.PAGE))
             colour_bar(panels.ravel().tolist(), shown, covariate.name, shrink=0.6)
         return
     from matplotlib.lines import Line2D
@@ -255,9 +258,27 @@ def _explain(figure: Any, panels: Any, covariate: Covariate | None, shown: Any) 
         Line2D([], [], linestyle="", color=g.colour, marker=g.marker, label=g.label)
         for g in groups(covariate)
     ]
-    place = "upper right" if len(panels) > 1 else "outside right upper"
     title = style.clipped(covariate.name, 18)
+    wide, tall = _legend_size([title, *(str(handle.get_label()) for handle in handles)])
+    inside = _fits_above(panels, wide, tall)
+    if not inside:
+        figure.set_figwidth(min(figure.get_figwidth() + wide, style.PAGE))
+    place = "upper right" if inside else "outside right upper"
     figure.legend(handles=handles, title=title, loc=place, alignment="left")
+
+
+def _legend_size(lines: list[str]) -> tuple[float, float]:
+    """Width and height of a legend in inches, a little too large."""
+    letters = max(map(len, lines)) + 5
+    return 0.62 * style.SMALL * letters / 72.0, 1.7 * style.SMALL * len(lines) / 72.0
+
+
+def _fits_above(panels: Any, wide: float, tall: float) -> bool:
+    """Whether the empty panels above the diagonal have room for something in their corner."""
+    figure = panels[0, 0].get_figure()
+    each, high = figure.get_figwidth() / len(panels), figure.get_figheight() / len(panels)
+    last_row = int(tall / high)  # that it reaches into; empty are those right of its diagonal
+    return bool(wide <= each * (len(panels) - 1 - last_row))
 
 
 # ---------------------------------------------------------------- by category
@@ -308,7 +329,7 @@ def factor_violins(
     shown = [g for g in groups(covariate) if g.rows.any()]
     most = min(check_n(n), max(1, _MOST_VIOLINS // len(shown)))
     names = factor_list(table.columns, factors, most)
-    ax = style.axes(ax, 2.2 + style.room_for_names(names, 2.4))
+    ax = style.axes(ax, 2.2 + style.height_of_names(names, 2.4))
     width = 0.8 / len(shown)
     for place, group in enumerate(shown):
         where = np.arange(len(names)) + width * (place - (len(shown) - 1) / 2)

@@ -11,7 +11,7 @@ from kofa.checks import check_word
 from kofa.errors import DataError
 from kofa.linalg import Array
 from kofa.plot import style
-from kofa.plot.parts import heat_axes, heatmap, is_dark, legend, write_in_cells
+from kofa.plot.parts import heat_axes, heatmap, is_dark, largest, legend, write_in_cells
 from kofa.plot.source import (
     check_n,
     checked,
@@ -24,6 +24,7 @@ from kofa.plot.source import (
 )
 
 _FLOOR = 1e-300  # of a p-value, whose logarithm is drawn
+_LEAST_STRONG = 2.0  # −log10 q of the strongest colour at the least: chance is pale
 
 
 def _tenfold(q: Any) -> Array:
@@ -86,7 +87,7 @@ def associations(
     image = heatmap(
         ax, wide.to_numpy(float), wide.index, wide.columns, signed=show == "effect",
         label="correlation" if show == "effect" else "−log10 q",
-        limit=1.0 if show == "effect" else None,
+        limit=1.0 if show == "effect" else max(largest(wide.to_numpy(float)), _LEAST_STRONG),
     )  # fmt: skip
     write_in_cells(ax, [[_stars(one) for one in row] for row in q.to_numpy(float)], is_dark(image))
     return ax
@@ -206,7 +207,7 @@ def _draw_dots(rows: Any, factor: Any, ax: Any) -> Any:
     ax.set_ylim(len(rows) - 0.5, -0.5)
     name_axis(ax.yaxis, rows["set"].tolist(), 30)
     ax.set_xlabel("−log10 q")
-    ax.set_title(style.clipped(factor, 24), loc="left")
+    ax.set_title(style.clipped(factor, 24), loc="right")  # names of sets are to the left
     ax.legend(loc="lower right")  # where the least are far from the edge
     return ax
 
@@ -217,9 +218,11 @@ def _draw_sets(table: Any, sets: Any, factors: list[Any], ax: Any) -> Any:
     q = grid(table, "set", "factor", "q").reindex(index=sets, columns=factors)
     wide = wide.reindex(index=sets, columns=factors)
     ax = heat_axes(ax, wide.index, wide.columns, wide=0.25, least=0.2)
+    values = wide.to_numpy(float)
     image = heatmap(
-        ax, wide.to_numpy(float), wide.index, wide.columns, label="signed −log10 q", signed=True
-    )
+        ax, values, wide.index, wide.columns, label="signed −log10 q", signed=True,
+        limit=max(largest(values), _LEAST_STRONG),
+    )  # fmt: skip
     stars = [[_stars(one) for one in row] for row in q.to_numpy(float)]
     write_in_cells(ax, stars, is_dark(image))
     return ax

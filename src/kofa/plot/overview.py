@@ -21,7 +21,7 @@ def data_overview(model: Any, data: Any = None, ax: Any = None) -> Any:
     """Which samples are measured in which view: a row for each view, a column for each sample.
 
     Samples with the same views stand together. The colour is the share of the view's features that
-    a sample has; grey has none.
+    a sample has; a hatched one has none.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def data_overview(model: Any, data: Any = None, ax: Any = None) -> Any:
     share = share[_by_pattern(share)].T
     ax = style.axes(ax, style.height_for(len(views), 0.24, 0.75))
     shown = np.where(share > 0, share, np.nan)
-    image = heatmap(ax, shown, views["view"], (), limit=1.0, cmap=f"{style.AMOUNT}_r")
+    image = heatmap(ax, shown, views["view"], (), limit=1.0)
     colour_bar(ax, image, "share measured", ticks=[0, 0.5, 1], pad=0.04)
     _write_sizes(ax, views)
     ax.set_yticks(np.arange(1, len(views)) - 0.5, minor=True)
@@ -212,7 +212,7 @@ def _with_panel_above(ax: Any, wide: Any) -> tuple[Any, Any]:
     if ax is not None:
         return style.axes(ax), ax.inset_axes((0.0, 1.03, 1.0, 0.2))
     width = _width(wide)
-    rest = 1.1 + style.room_for_names(wide.columns, width - 1.3)
+    rest = 1.1 + style.height_of_names(wide.columns, width - 1.3)
     figure = style.figure(style.height_for(max(len(wide), 6), 0.13, rest), width)
     above, below = figure.subplots(2, 1, height_ratios=(0.4, 0.13 * max(len(wide), 6)))
     return below, above
@@ -276,7 +276,7 @@ def factor_relevance(model: Any, factors: Any = None) -> Any:
     table = table[table["factor"].isin(chosen)]
     views = in_order(table["view"])
     width = style.COLUMN if len(chosen) <= 60 else style.PAGE
-    rest = 0.4 + style.room_for_names(chosen, width)
+    rest = 0.4 + style.height_of_names(chosen, width)
     figure = style.figure(rest + 0.8 * len(views), width)
     panels = figure.subplots(len(views), 1, sharex=True, squeeze=False)[:, 0]
     for ax, view in zip(panels, views, strict=True):

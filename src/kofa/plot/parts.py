@@ -29,7 +29,7 @@ def heatmap(
     limit: float | None = None,
     cmap: str | None = None,
 ) -> Any:
-    """Rows downwards, columns to the right; where there is no value it is grey.
+    """Rows downwards, columns to the right; where there is no value it is hatched.
 
     Colours are centred at zero if signed; else they begin there. `limit` is the value of the
     strongest colour; None is the largest there is.
@@ -37,7 +37,7 @@ def heatmap(
     from kofa.plot.ticks import name_axis
 
     limit = largest(values) if limit is None else limit
-    ax.set_facecolor(style.MISSING)
+    style.hatch_missing(ax)
     image = ax.imshow(
         np.ma.masked_invalid(values),
         aspect="auto",
@@ -71,7 +71,7 @@ def heat_axes(
     left = 0.055 * names + 0.8  # and a scale of colours
     needed = min(left + least * len(columns), style.PAGE)
     width = max(min(left + wide * len(columns), style.COLUMN), needed, 2.2)
-    rest = 0.3 + max(style.room_for_names(columns, width - left), 0.2)
+    rest = 0.3 + max(style.height_of_names(columns, width - left), 0.2)
     height = min(style.height_for(len(rows), 0.14, rest), most + rest)
     return style.axes(ax, max(height, rest + 0.9), width)
 
@@ -89,10 +89,24 @@ def colour_bar(ax: Any, shown: Any, label: str, **options: Any) -> Any:
     shrink = min(0.8, max(1.6 / max(tall, 0.1), 0.1))
     look = {"shrink": shrink, "aspect": 15, "pad": 0.02} | options
     bar = first.get_figure().colorbar(shown, ax=ax, **look)
-    bar.set_label(style.clipped(label, max(int(tall / 0.065), 8)))
+    bar.set_label(in_lines(label, max(int(tall / 0.065), 8)))
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=style.SMALL, length=2)
     return bar
+
+
+def in_lines(text: object, longest: int) -> str:
+    """Words in as many lines as they need; a word that is too long is clipped.
+
+    >>> in_lines("standardised weight", 14)
+    'standardised\\nweight'
+    """
+    lines = [""]
+    for word in str(text).split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > longest:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(style.clipped(line, longest) for line in lines[:2])
 
 
 def write_in_cells(ax: Any, texts: Sequence[Sequence[str]], dark: Any) -> None:
@@ -137,8 +151,11 @@ def zero_lines(ax: Any, x: bool = True, y: bool = True) -> None:
 
 
 def size_in_points(ax: Any) -> tuple[float, float]:
-    """Width and height of axes, before the layout is final."""
-    box, dpi = ax.get_window_extent(), ax.get_figure().dpi
+    """Width and height of axes, with all that is drawn so far laid out."""
+    figure = ax.get_figure()
+    if figure.get_layout_engine() is not None:
+        figure.get_layout_engine().execute(figure)
+    box, dpi = ax.get_window_extent(), figure.dpi
     return 72.0 * box.width / dpi, 72.0 * box.height / dpi
 
 

@@ -12,11 +12,12 @@ from kofa.linalg import Array
 from kofa.plot import style
 from kofa.plot.parts import heat_axes, heatmap, is_dark, points, write_in_cells
 from kofa.plot.source import checked, in_order, is_model
-from kofa.plot.truth import predicted
 from kofa.scoring.summaries import calibration_table, confusion_table
 from kofa.scoring.tables import PREDICTION_FIELDS, SCORE_FIELDS
+from kofa.scoring.truth import predicted
 
 _MOST_INTERVALS = 300  # that can be told apart
+_DECADES = 100.0  # the ratio of positive values from which axes are logarithmic
 
 
 def _chosen(table: Any, field: str, value: Any) -> Any:
@@ -31,6 +32,11 @@ def _chosen(table: Any, field: str, value: Any) -> Any:
         cure = hint(value, values, "there are")
         raise DataError(f"unknown {field} {shown(value)}", option=field, cure=cure)
     return table[table[field] == value]
+
+
+def _of_data(source: Any, data: Any, view: Any) -> Any:
+    """The predictions of a model for data; a table as it is."""
+    return predicted(source, data, view) if is_model(source) else source
 
 
 def _models(table: Any) -> list[Any]:
@@ -56,8 +62,9 @@ def predictions(
 ) -> Any:
     """Predictions against the truth.
 
-    Of numbers: means with intervals of 90 %, and the diagonal on which perfect ones lie. Of zeros
-    and ones, and of classes: the probability of what is true, by class.
+    Of numbers: means with intervals of 90 %, and the diagonal on which perfect ones lie; axes are
+    logarithmic where all are positive and differ by more than a factor of 100. Of zeros and ones,
+    and of classes: the probability of what is true, by class.
 
     Parameters
     ----------
@@ -118,7 +125,10 @@ def _draw_numbers(table: Any, ax: Any) -> Any:
     ax.plot(ends, ends, color="black", linewidth=0.7, linestyle="--", zorder=3)
     name = style.clipped(_value_name(table, several))
     ax.set(xlabel=f"{name}, true", ylabel=f"{name}, predicted")
-    ax.locator_params(nbins=6)
+    if min(ends[0], table["lower"].min()) > 0 and ends[1] > _DECADES * ends[0]:
+        ax.set(xscale="log", yscale="log")
+    else:
+        ax.locator_params(nbins=6)
     return ax
 
 
@@ -133,7 +143,7 @@ def _draw_probabilities(table: Any, ax: Any) -> Any:
     from kofa.plot.ticks import name_axis
 
     names, given = _of_truth(table)
-    ax = style.axes(ax, 2.4 + style.room_for_names(names, 2.6))
+    ax = style.axes(ax, 2.4 + style.height_of_names(names, 2.6))
     rng = np.random.default_rng(0)
     for place, values in enumerate(given):
         across = place + 0.3 * (2.0 * rng.random(len(values)) - 1.0)
@@ -166,7 +176,9 @@ def _of_truth(table: Any) -> tuple[list[Any], list[Array]]:
 
 
 @style.drawing
-def calibration(predictions: Any, view: Any = None, *, bins: int = 10, ax: Any = None) -> Any:
+def calibration(
+    predictions: Any, view: Any = None, *, data: Any = None, bins: int = 10, ax: Any = None
+) -> Any:
     """Whether intervals and probabilities are what they say: observed against nominal.
 
     Perfect ones lie on the diagonal. The band is what chance does to them, two standard errors for
@@ -176,11 +188,13 @@ def calibration(predictions: Any, view: Any = None, *, bins: int = 10, ax: Any =
 
     Parameters
     ----------
-    predictions : DataFrame
+    predictions : DataFrame, or FactorModel
         From `kofa.cross_validate` or `kofa.compare` with ``return_predictions=True``; or the table
-        from `kofa.calibration_table`.
+        from `kofa.calibration_table`. Of a model, its predictions for `data`.
     view : name
         None is all views, which have a curve each, as have models.
+    data : dict of name → table, or None
+        For a model: samples that were not in its fit, with the truth.
     bins : int
         For probabilities.
     ax : Axes or None
@@ -200,6 +214,7 @@ def calibration(predictions: Any, view: Any = None, *, bins: int = 10, ax: Any =
     [0.45, 0.92]
     """
     fields = ("view", "column", "kind", "nominal", "observed", "n")
+    predictions = _of_data(predictions, data, view)
     is_summary = "nominal" in getattr(predictions, "columns", ())
     table = checked(predictions, fields, "") if is_summary else calibration_table(predictions, bins)
     table = table[table["column"] == "all"]
@@ -242,7 +257,7 @@ def _draw_chance(ax: Any, rows: Any) -> None:
     p = np.linspace(0.0, 1.0, 101)
     n = np.interp(p, rows["nominal"].to_numpy(float), rows["n"].to_numpy(float))
     half = 2.0 * np.sqrt(p * (1.0 - p) / np.maximum(n, 1.0))
-    ax.fill_between(p, p - half, p + half, color=style.MISSING, linewidth=0, zorder=0)
+    ax.fill_between(p, p - half, p + half, color=style.BAND, linewidth=0, zorder=0)
     ax.plot([0, 1], [0, 1], color=style.GUIDE, linewidth=0.7, linestyle="--", zorder=1)
 
 
@@ -251,19 +266,28 @@ def _draw_chance(ax: Any, rows: Any) -> None:
 
 @style.drawing
 def confusion(
-    predictions: Any, view: Any = None, column: Any = None, model: Any = None, ax: Any = None
+    predictions: Any,
+    view: Any = None,
+    column: Any = None,
+    model: Any = None,
+    ax: Any = None,
+    *,
+    data: Any = None,
 ) -> Any:
     """Which classes were predicted for which: numbers of samples, coloured by share of the truth.
 
     Parameters
     ----------
-    predictions : DataFrame
+    predictions : DataFrame, or FactorModel
         From `kofa.cross_validate` or `kofa.compare` with ``return_predictions=True``; or the table
-        from `kofa.confusion_table`.
+        from `kofa.confusion_table`. Of a model, its predictions for `data`: samples that were not
+        in its fit, with the truth.
     view, column, model : names
         Needed where there are several.
     ax : Axes or None
         Where to draw; None is a new figure.
+    data : dict of name → table, or None
+        For a model: samples that were not in its fit, with the truth.
 
     Returns
     -------
@@ -278,6 +302,7 @@ def confusion(
     >>> [text.get_text() for text in ax.texts]
     ['9', '1', '2', '8']
     """
+    predictions = _of_data(predictions, data, view)
     is_summary = "predicted" in getattr(predictions, "columns", ())
     table = predictions if is_summary else confusion_table(predictions)
     if "model" in table:
@@ -344,7 +369,7 @@ def compare(
     models = in_order(table["model"])
     wide = table.pivot(index="fold", columns="model", values="value")[models].to_numpy(float)
     ax = style.axes(
-        ax, 2.2 + style.room_for_names(models, 2.9), min(1.4 + 0.5 * len(models), style.COLUMN)
+        ax, 2.2 + style.height_of_names(models, 2.9), min(1.4 + 0.5 * len(models), style.COLUMN)
     )
     place = np.arange(len(models))
     for fold in wide:

@@ -163,12 +163,12 @@ def relevance_vectors(
         ax, across[rows], up[rows], s=area, color="none", edgecolors=style.SECOND, linewidths=1.0
     )
     zero_lines(ax, x=len(chosen) > 1)
-    if names:
-        ax.autoscale_view()
-        name_points(ax, across[rows], up[rows], kept["sample"].tolist(), np.arange(len(kept)))
     ax.set_xlabel("sample" if len(chosen) == 1 else style.clipped(chosen[0], 30))
     ax.set_ylabel(style.clipped(chosen[-1], 30))
     ax.set_title(f"{len(kept)} relevance vectors of {len(found):,} samples", loc="left")
+    if names:
+        ax.autoscale_view()
+        name_points(ax, across[rows], up[rows], kept["sample"].tolist(), np.arange(len(kept)))
     return ax
 
 
@@ -269,7 +269,7 @@ def similarities(model: Any, data: Any, view: Any) -> tuple[Array, Array]:
     found = given(fitted, data)
     if view not in found.tables:
         raise DataError(f"data have no view {view!r}")
-    values = found.samples.spread(found.tables[view])
+    values = np.asarray(found.samples.spread(found.tables[view]))
     seen = ~np.isnan(values).all(axis=1)
     similarity = np.full((len(values), len(one.encoder.V)), np.nan)
     similarity[seen] = one.encoder.scale * one.encoder.encode(values[seen])
@@ -290,7 +290,7 @@ def draw_kernel(panels: Any, similarity: Array, back: Array) -> None:
     for ax, title, matrix in zip(
         panels, titles, (similarity, back, similarity - back), strict=True
     ):
-        ax.set_facecolor(style.MISSING)
+        style.hatch_missing(ax)
         image = ax.imshow(
             np.ma.masked_invalid(matrix), cmap=style.SIGNED, vmin=-limit, vmax=limit,
             aspect="auto", interpolation="nearest",

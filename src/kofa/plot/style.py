@@ -14,11 +14,13 @@ R = TypeVar("R")
 # Okabe & Ito (2008): distinct with any kind of colour vision; black and yellow left out
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # one for each colour, for print in grey
-HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")  # likewise, of bars
+DASHES = ("-", "--", ":", "-.")  # likewise, of lines
 MAIN, SECOND = COLOURS[0], COLOURS[1]
 FAINT, GUIDE = "#BBBBBB", "#888888"  # what is there but does not count; lines to compare with
-MISSING = "#E4E4E4"
-AMOUNT, VALUE, SIGNED = "cividis", "viridis", "PuOr_r"  # from zero on; of numbers; of either sign
+BAND = "#E4E4E4"
+# Scales of colours: from zero on; of numbers; of either sign, where grey is zero. Each of them is
+# lighter at one end than at the other, so that in print without colour signs can be seen.
+AMOUNT, VALUE, SIGNED = "Blues", "viridis", "cividis"
 
 COLUMN, PAGE = 3.4, 7.0  # widths of print in inches
 TEXT, SMALL = 7.0, 6.5  # points
@@ -85,11 +87,11 @@ def axes(ax: Any, height: float = 2.4, width: float = COLUMN, **options: Any) ->
     if not hasattr(ax, "add_artist") or not hasattr(ax, "transData"):
         what = "expected ax to be the Axes of a figure"
         raise DeclarationError(what, got=ax, option="ax", cure="pass one from plt.subplots()")
-    dress(ax)
+    restyle(ax)
     return ax
 
 
-def dress(ax: Any) -> None:
+def restyle(ax: Any) -> None:
     """Axes that were made in another style get sizes and lines of this one."""
     ax.tick_params(labelsize=SMALL, width=0.6, length=2.5)
     for axis in (ax.xaxis, ax.yaxis, getattr(ax, "zaxis", ax.xaxis)):
@@ -112,11 +114,17 @@ def height_for(rows: int, each: float = 0.14, rest: float = 0.7, most: float = 7
     return min(max(rest + each * rows, 1.2), most)
 
 
-def room_for_names(names: Sequence[object], width: float = COLUMN) -> float:
+def height_of_names(names: Sequence[object], width: float = COLUMN) -> float:
     """The height in inches that names along x take, where they have to stand upright."""
     longest = max((min(len(str(name)), LONGEST) for name in names), default=0)
     letter = 0.6 * SMALL / 72.0
     return letter * longest if letter * (longest + 2) * len(names) > 0.7 * width else 0.0
+
+
+def hatch_missing(ax: Any) -> None:
+    """Where nothing is drawn over it the background is hatched: no value looks like that."""
+    ax.set_facecolor("white")
+    ax.patch.set(hatch="///////", edgecolor=FAINT, linewidth=0)
 
 
 def bare(ax: Any) -> None:
@@ -154,6 +162,11 @@ def colour(place: int) -> str:
 def marker(place: int) -> str:
     """The marker that goes with it; another one where colours begin again."""
     return MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
+
+
+def dashes(place: int) -> str:
+    """The kind of line that goes with it."""
+    return DASHES[place % len(DASHES)]
 
 
 def point_size(n: int) -> float:

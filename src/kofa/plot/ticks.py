@@ -17,11 +17,13 @@ _LETTER = 0.6  # width of a letter, likewise
 class NamesLocator(Locator):
     """The places of names, or every second, third, … where they would overlap.
 
-    The axes' size is known when they are drawn, and may change.
+    Names along x stand upright where they are long. The size of the axes is known when they are
+    drawn, and may change.
     """
 
-    def __init__(self, n: int, points: float) -> None:
-        self.n, self.points = n, points  # that each name takes along the axis
+    def __init__(self, names: Sequence[str]) -> None:
+        self.n = len(names)
+        self.longest = (_LETTER * max(map(len, names), default=1) + 1.0) * SMALL
 
     def __call__(self) -> Any:
         return np.arange(0, self.n, self.step())
@@ -31,10 +33,15 @@ class NamesLocator(Locator):
         return self()
 
     def step(self) -> int:
-        assert self.axis is not None
-        low, high = sorted(self.axis.get_view_interval())
-        seen = min(self.n, max(high - low, 1.0))
-        return max(1, int(np.ceil(seen * self.points / max(_length(self.axis), 1.0))))
+        axis: Any = self.axis
+        low, high = sorted(axis.get_view_interval())
+        seen, length = min(self.n, max(high - low, 1.0)), max(_length(axis), 1.0)
+        points = _LINE * SMALL  # that each name takes along the axis
+        if axis.axis_name == "x":
+            upright = self.longest * seen > 0.9 * length
+            axis.set_tick_params(labelrotation=90.0 * upright)
+            points = points if upright else self.longest
+        return max(1, int(np.ceil(seen * points / length)))
 
 
 def _length(axis: Any) -> float:
@@ -45,16 +52,10 @@ def _length(axis: Any) -> float:
 
 
 def name_axis(axis: Any, names: Sequence[object], longest: int = LONGEST) -> None:
-    """Names at 0, 1, … of an axis; those along x stand upright where they are long."""
+    """Names at 0, 1, … of an axis."""
     shown = [clipped(name, longest) for name in names]
-    points = _LINE * SMALL
     axis.set_tick_params(labelsize=SMALL, length=0)
-    if axis.axis_name == "x":
-        width = (_LETTER * max(map(len, shown), default=1) + 1.0) * SMALL
-        upright = width * len(shown) > 0.7 * _length(axis)
-        points = points if upright else width
-        axis.set_tick_params(labelrotation=90.0 * upright)
-    axis.set_major_locator(NamesLocator(len(shown), points))
+    axis.set_major_locator(NamesLocator(shown))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _at(shown, value)))
 
 

@@ -103,9 +103,13 @@ def weights(
     named[np.argsort(-np.abs(np.nan_to_num(values)), kind="stable")[: check_n(n)]] = True
     ax = style.axes(ax, 2.6)
     rank = np.arange(1.0, len(values) + 1.0)
-    points(ax, rank[~named], values[~named], color=style.FAINT, s=style.point_size(len(values)))
-    points(ax, rank[named], values[named], color=style.MAIN, s=9.0)
+    size = style.point_size(len(values))
+    points(ax, rank[~named], values[~named], color=style.FAINT, s=size)
+    points(ax, rank[named], values[named], color=style.MAIN, s=max(size, 9.0))
     zero_lines(ax, x=False)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set(xlabel=f"rank of {len(values):,} features", ylabel=_label(scale))
+    ax.set_title(style.clipped(name, 28), loc="left")
     features = rows["feature"].to_numpy(object)[order]
     ax.set_xlim(1 - 0.04 * len(rank), len(rank) * 1.04)
     if len(rank) > _FEW:
@@ -113,9 +117,6 @@ def weights(
     else:
         by_size = np.argsort(-np.abs(values), kind="stable")
         name_points(ax, rank, values, list(features), by_size[: named.sum()])
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set(xlabel=f"rank of {len(values):,} features", ylabel=_label(scale))
-    ax.set_title(style.clipped(name, 28), loc="left")
     return ax
 
 
@@ -129,7 +130,7 @@ def _name_ends(ax: Any, rank: Array, values: Array, features: Any, named: Any) -
     zero = min(max(-low / (high - low), 0.0), 1.0)
     for large, at, align in ((True, 0.52, "right"), (False, 0.48, "left")):
         rows = np.flatnonzero(named & ((values > 0) == large))
-        bottom, top = (zero + gap, 0.98) if large else (0.02, zero - gap)
+        bottom, top = (zero + gap, 1.0 - gap / 2) if large else (gap / 2, zero - gap)
         most = max(int((top - bottom) / gap), 0)  # those furthest from zero, if not all have room
         rows = rows[max(len(rows) - most, 0) :] if large else rows[:most]
         places = spread_out((values[rows] - low) / (high - low), gap, bottom, top)
@@ -198,7 +199,7 @@ def top_weights(
     ax.set_ylim(len(rows) - 0.5, -0.5)
     name_axis(ax.yaxis, rows["feature"].tolist())
     ax.set_xlabel(_label(scale))
-    ax.set_title(style.clipped(name, 28), loc="left")
+    ax.set_title(style.clipped(name, 28), loc="right")  # names of features are to the left
     return ax
 
 
@@ -331,7 +332,7 @@ def weights_scatter(
     zero_lines(ax)
     ax.margins(0.08)
     ax.autoscale_view()
-    name_points(ax, across, up, list(wide.index), order)
     ax.set_xlabel(f"{_label(scale)}, {style.clipped(names[0], 20)}")
     ax.set_ylabel(f"{_label(scale)}, {style.clipped(names[1], 20)}")
+    name_points(ax, across, up, list(wide.index), order)
     return ax

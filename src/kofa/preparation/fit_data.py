@@ -13,6 +13,7 @@ from kofa import tuning
 from kofa.data.reading import check_given, check_observed, read_data
 from kofa.data.samples import align
 from kofa.data.scaling import Scaling
+from kofa.data.stored import Encoded, Values, by_blocks, is_on_disk
 from kofa.data.tables import Samples, Table
 from kofa.errors import DataError, DeclarationError, warn
 from kofa.inference.role import Role
@@ -67,6 +68,14 @@ class FitData:
             views, sources, tables, samples, frozenset(n for n in views if sources[n] in named)
         )
 
+    def in_memory(self) -> FitData:
+        """The same with tables in files as arrays."""
+        tables = {
+            name: replace(table, values=table.dense) if is_on_disk(table.values) else table
+            for name, table in self.tables.items()
+        }
+        return replace(self, tables=tables)
+
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """The kernel of each kernelized view, as declared."""
@@ -115,17 +124,30 @@ class FitData:
             labels[self.samples.position[name]] |= self.rows_seen(name)
         return labels
 
-    def scaled(self, name: str) -> Array:
-        """A view's values, or what its likelihood makes of them, on unit scale for all samples."""
-        values = self.tables[name].values
+    def scaled(self, name: str, rows: IntArray) -> Array:
+        """A view's values, or what its likelihood makes of them, on unit scale for some samples."""
+        values = self.samples.spread(self.tables[name])[rows]
         if name in self.kernels:
-            values = self.scaling[name].complete(values)
-        else:
-            likelihood = self.likelihoods[name]
-            values = likelihood.encode(values)
-            if likelihood.curvature is not None:
-                values = Scaling.fit(values).encode(values)
-        return self.samples.spread(replace(self.tables[name], values=values))
+            return self.scaling[name].complete(values)
+        values = self.likelihoods[name].encode(values)
+        unit = self._unit[name]
+        return values if unit is None else unit.encode(values)
+
+    @cached_property
+    def _unit(self) -> dict[str, Scaling | None]:
+        """How what is not Gaussian is brought to unit scale."""
+        return {
+            name: None if kind.curvature is None else Scaling.fit(self.encoded(name))
+            for name, kind in self.likelihoods.items()
+        }
+
+    def encoded(self, name: str) -> Values:
+        """What the likelihood of a view makes of the values in its table."""
+        values, likelihood = self.tables[name].values, self.likelihoods[name]
+        if isinstance(values, np.ndarray):
+            return likelihood.encode(values)
+        n_columns = likelihood.encode(values[:0]).shape[1]
+        return Encoded(values, likelihood.encode, n_columns)
 
     def role(self, name: str) -> Role:
         """How inference is to treat a view."""
@@ -142,15 +164,29 @@ class FitData:
 
     def kernel_map(self, name: str, kernel: Kernel, rows: IntArray) -> KernelMap:
         """The map of a view to similarities with some rows of its table."""
-        X = self.scaling[name].complete(self.tables[name].values)
         scaling, by_row = self.scaling[name], len(rows) >= tuning.ROW_CENTRED_FROM
-        return KernelMap.fit(name, kernel, scaling, X, rows, by_row)
+        X, place = self.some_rows(name, kernel, rows)
+        return KernelMap.fit(name, kernel, scaling, X, place, by_row)
+
+    def some_rows(self, name: str, kernel: Kernel, rows: IntArray) -> tuple[Array, IntArray]:
+        """Rows of a table as kernels see them, where some of them may be all, and where these are.
+
+        A precomputed kernel knows its landmarks by their places among all.
+        """
+        values = self.tables[name].values
+        if isinstance(kernel, Precomputed):
+            return self.scaling[name].complete(np.asarray(values)), rows
+        return self.scaling[name].complete(values[rows]), np.arange(len(rows))
 
     def on_rows(self, name: str, kernel: Kernel, rng: np.random.Generator) -> Kernel:
         """A kernel with what it needs of all rows of a view."""
         if not kernel.needs_rows:
             return kernel
-        values = self.tables[name].values[self.rows_seen(name)]
+        table = self.tables[name]
+        if is_on_disk(table.values):
+            what = f"the {kernel_name(kernel)} kernel compares all samples, which are on disk"
+            raise DeclarationError(what, name, cure="choose another kernel, or engine='memory'")
+        values = table.values[self.rows_seen(name)]
         return kernel.on(self.scaling[name].complete(values), rng)
 
     @cached_property
@@ -174,7 +210,9 @@ class FitData:
 
     def has_holes(self, name: str) -> bool:
         """Whether some, but not all values are missing in rows of a view."""
-        return bool(np.isnan(self.tables[name].values[self.rows_seen(name)]).any())
+        values, seen = self.tables[name].values, self.rows_seen(name)
+        holed = by_blocks(lambda part: np.isnan(part).any(axis=1), values)
+        return bool((holed & seen).any())
 
     def sample(self, names: Sequence[str], rows: IntArray) -> tuple[dict[str, Table], Samples]:
         """Some samples, without their names, as tables of some views."""
@@ -187,22 +225,29 @@ class FitData:
 
     def rows_seen(self, name: str) -> BoolArray:
         """Rows of a view's table that tell something."""
-        values = self.tables[name].values
-        if name in self.kernels:
-            return self.scaling[name].seen(values)
-        return rows_seen(self.likelihoods[name].encode(values))
+        if name not in self._rows_seen:
+            if name in self.kernels:
+                found = by_blocks(self.scaling[name].seen, self.tables[name].values)
+            else:
+                found = by_blocks(rows_seen, self.encoded(name))
+            self._rows_seen[name] = found
+        return self._rows_seen[name]
+
+    @cached_property
+    def _rows_seen(self) -> dict[str, BoolArray]:
+        return {}
 
     def training_set(self, rows: IntArray) -> TrainingSet:
         """Inputs and targets of some samples, from which kernels can be learnt."""
         X, V = {}, {}
         for name in self.inputs:
-            values = self.scaled(name)[rows]
+            values = self.scaled(name, rows)
             kernel = self.kernels.get(name)
             X[name] = np.nan_to_num(values) if kernel is None else values
             V[name] = X[name]
             if isinstance(kernel, Precomputed):
                 V[name] = kernel.landmarks(values, self.own_rows(name, rows))
-        Y = [self.scaled(name)[rows] for name in self.targets]
+        Y = [self.scaled(name, rows) for name in self.targets]
         # The columns of a label are one variable, with one noise.
         noises = [
             np.zeros(y.shape[1]) if self.tables[n].classes is not None else np.arange(y.shape[1])
@@ -260,7 +305,8 @@ def _check_table(table: Table, view: View) -> None:
     whole = isinstance(view.kernel, Precomputed)
     check_observed(table, each_column=not whole)
     if not whole:
-        view.likelihood.check(table)
+        for part in table.blocks():
+            view.likelihood.check(part)
     if view.kernel is not None:
         check_features(view.kernel, table.name, table.values.shape[1])
 
@@ -269,6 +315,7 @@ def square(table: Table, kernel: Kernel | None) -> Table:
     """A precomputed kernel with its columns in the order of its rows, or an error."""
     if not isinstance(kernel, Precomputed):
         return table
+    table = replace(table, values=table.dense)
     if table.values.shape[0] != table.values.shape[1]:
         what = f"expected a precomputed kernel of samples × samples but got {table.values.shape}"
         cure = "pass the kernel between all samples, or choose another kernel for a table"
@@ -292,12 +339,12 @@ def _in_order(table: Table) -> Table:
         )
         raise DataError(what, table.name, cure="name its columns as its rows")
     order = [place[sample] for sample in table.samples]
-    return replace(table, values=table.values[:, order], columns=tuple(table.samples))
+    return replace(table, values=table.dense[:, order], columns=tuple(table.samples))
 
 
 def _check_kernel(table: Table) -> None:
     """Refuse what is not symmetric; warn of what is far from a kernel, such as distances."""
-    K = table.values
+    K = table.dense
     # Row by row: another array of this size may be too many.
     apart = [float(np.fmax.reduce(np.abs(K[i] - K[:, i]), initial=0.0)) for i in range(len(K))]
     size = max((float(np.fmax.reduce(np.abs(row), initial=0.0)) for row in K), default=0.0)
@@ -328,10 +375,10 @@ def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> N
     if kernel.takes_missing:
         return
     precomputed = isinstance(kernel, Precomputed)
-    values = table.values[rows_seen(table.values)]
-    if precomputed:
-        values = values[:, landmarks]
-    holes = np.isnan(values).any(axis=0)
+    holes = np.zeros(1, dtype=bool)
+    for part in table.blocks():
+        values = part.dense[rows_seen(part.dense)]
+        holes = holes | np.isnan(values[:, landmarks] if precomputed else values).any(axis=0)
     if holes.any():
         which = int(np.argmax(holes))
         where = f" (landmark {which})" if precomputed else ""
@@ -362,9 +409,12 @@ def warn_of_slips(fit_data: FitData, declared: bool) -> None:
 
 
 def _warn_of_constants(table: Table, kernelized: bool) -> None:
-    known, values = ~np.isnan(table.values), table.values
-    same = np.nanmin(values, axis=0) == np.nanmax(values, axis=0)
-    constant = np.flatnonzero(same & (known.sum(axis=0) > 1))
+    n, least, most = np.zeros(()), np.array(np.inf), np.array(-np.inf)
+    for part in table.blocks():
+        n = n + (~np.isnan(part.dense)).sum(axis=0)
+        least = np.fmin(least, np.fmin.reduce(part.dense, axis=0))
+        most = np.fmax(most, np.fmax.reduce(part.dense, axis=0))
+    constant = np.flatnonzero((least == most) & (n > 1))
     if not len(constant):
         return
     named = ", ".join(table.label(int(j)) for j in constant[:3])
@@ -381,7 +431,7 @@ def _warn_of_index(table: Table) -> None:
     numbers = np.arange(len(table.values), dtype=float)
     counted = type(table.samples).__name__ == "RangeIndex" and len(numbers) > 2
     plain = counted and table.samples[0] == 0
-    for j, column in enumerate(table.values.T if plain else ()):
+    for j, column in enumerate(table.dense.T if plain else ()):
         if np.array_equal(column - column[0], numbers) and column[0] in (0, 1):
             name = None if table.columns is None else table.columns[j]
             warn(
@@ -391,8 +441,13 @@ def _warn_of_index(table: Table) -> None:
 
 
 def _warn_of_zeros_and_ones(table: Table) -> None:
-    known = table.values[~np.isnan(table.values)]
-    if np.isin(known, (0.0, 1.0)).all() and 0 < known.sum() < known.size:
+    ones = size = 0.0
+    for part in table.blocks():
+        known = part.dense[~np.isnan(part.dense)]
+        if not np.isin(known, (0.0, 1.0)).all():
+            return
+        ones, size = ones + float(known.sum()), size + known.size
+    if 0 < ones < size:
         warn(
             f"View {table.name!r} holds only zeros and ones and is taken as real numbers: declare "
             f"it in views as kofa.Binary(), or as kofa.Real() if that is meant."

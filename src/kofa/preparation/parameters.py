@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import check_number, flag, require
+from kofa.checks import check_number, check_word, flag, require
 from kofa.errors import DeclarationError
 from kofa.inference.run import Callback
 from kofa.views import View, check_outputs, check_views
+
+ENGINES = ("auto", "memory", "disk")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,8 @@ class Parameters:
     checkpoint: str | PathLike[str] | None
     checkpoint_every: float
     progress: bool
+    engine: str = "auto"
+    block_rows: Any = "auto"
 
     def check(self, data: Any) -> dict[str, View]:
         """The views, checked with all other parameters."""
@@ -43,6 +47,8 @@ class Parameters:
         called = self.callback is None or callable(self.callback)
         require(called, "callback", "a function, or None", self.callback)
         flag("progress", self.progress)
+        check_word("engine", self.engine, ENGINES)
+        check_number("block_rows", self.block_rows, ["auto"], whole=True, least=1)
         views = check_views(self.views, data)
         check_outputs(self.outputs, views)
         return views

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa.data.scaling import Scaling
+from kofa.data.stored import some_columns
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.inference.observations import Observations
@@ -80,7 +81,8 @@ class FittedView:
             self.encoder.kernel, Precomputed
         )
         if not precomputed:
-            self.kind.check(table)
+            for part in table.blocks():
+                self.kind.check(part)
         if table.columns is not None and self.inputs is not None:
             table = self._by_name(table, table.columns, self.inputs)
         elif table.values.shape[1] != self.n_inputs:
@@ -110,8 +112,8 @@ class FittedView:
             cure = f"mark it as missing (the classes are {known})"
             raise DataError(f"class {new[0]!r} was not seen in fit", table.name, cure=cure)
         code = np.array([place[label] for label in labels] + [np.nan])
-        missing = np.isnan(table.values)
-        index = np.where(missing, -1, np.nan_to_num(table.values)).astype(np.intp)
+        missing = np.isnan(table.dense)
+        index = np.where(missing, -1, np.nan_to_num(table.dense)).astype(np.intp)
         return replace(table, values=code[index], classes=self.classes)
 
     @staticmethod
@@ -131,7 +133,7 @@ class FittedView:
             cure = "pass it, with NaN where it is not known" if missing else "leave it out"
             raise DataError(what, table.name, [*missing, *extra][0], cure=cure)
         order = [place[column] for column in wanted]
-        return replace(table, values=table.values[:, order], columns=wanted)
+        return replace(table, values=some_columns(table.values, order), columns=wanted)
 
 
 # ---------------------------------------------------------------- fit
@@ -194,7 +196,7 @@ def roles(fit_data: FitData, fitted: Mapping[str, FittedView]) -> dict[str, Role
 def _grams(fit_data: FitData, name: str, encoder: KernelMap) -> list[Array]:
     V = encoder.V
     if isinstance(encoder.kernel, Precomputed):
-        V = fit_data.tables[name].values[V.astype(np.intp)]
+        V = fit_data.tables[name].dense[V.astype(np.intp)]
     return encoder.grams(V)
 
 

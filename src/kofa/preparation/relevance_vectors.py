@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from kofa import tuning
+from kofa.data.stored import Stored
 from kofa.data.tables import Table
 from kofa.errors import DataError, warn
 from kofa.kernels import landmarks
-from kofa.kernels.formulas import Kernel
+from kofa.kernels.formulas import Kernel, Precomputed
 from kofa.kernels.mixture import parts
 from kofa.kernels.selection import Candidates, Selection, by_evidence, by_residual, squared_errors
 from kofa.linalg import Array, IntArray
@@ -66,9 +67,15 @@ def pool(fit_data: FitData, name: str, kernel: Kernel, rng: np.random.Generator)
     wanted = tuning.AUTO_LANDMARKS if declared.n == "auto" else declared.n
     if wanted == "all" or int(wanted) >= len(index):
         return index
-    X = fit_data.scaling[name].complete(table.values)
-    resolved = kernel.resolve(kernel.landmarks(X, index))
-    return landmarks.choose(declared.by, resolved, X, index, int(wanted), rng)
+    if declared.by == "random":
+        return np.sort(rng.choice(index, int(wanted), replace=False))
+    few = tuning.LANDMARK_CANDIDATES * int(wanted)  # are looked at
+    if isinstance(table.values, Stored) and len(index) > few:
+        index = np.sort(rng.choice(index, few, replace=False))
+    X, place = fit_data.some_rows(name, kernel, index)
+    resolved = kernel.resolve(kernel.landmarks(X, place))
+    chosen = landmarks.choose(declared.by, resolved, X, place, int(wanted), rng)
+    return chosen if isinstance(kernel, Precomputed) else index[chosen]
 
 
 def relevance_vectors(
@@ -89,8 +96,8 @@ def relevance_vectors(
     for name in fit_data.kernels:
         if fit_data.views[name].chooses_landmarks and name not in chosen:
             encoder = fit_data.kernel_map(name, learnt.kernels[name], pools[name])
-            X = fit_data.scaling[name].complete(fit_data.tables[name].values)[pools[name]]
-            K = encoder.evaluate(X)
+            X, place = fit_data.some_rows(name, learnt.kernels[name], pools[name])
+            K = encoder.evaluate(X[place])
             rows = np.arange(len(pools[name]))
             selection = by_residual(Candidates(K, rows, _most(fit_data, name, pools[name])))
             chosen[name] = Vectors.of(fit_data.tables[name], pools[name], selection)

@@ -125,7 +125,7 @@ def reconstruct(fitted: Fitted, data: Any, view: str | None, return_std: bool, p
 def impute(fitted: Fitted, data: Any) -> dict[str, Any]:
     """What `FactorModel.impute` returns."""
     found = given(fitted, data)
-    tables = {name: found.samples.spread(table) for name, table in found.tables.items()}
+    tables = {name: np.asarray(found.samples.spread(table)) for name, table in found.tables.items()}
     asked = {
         name: Asked([likelihood.fill])
         for name, values in tables.items()

@@ -10,6 +10,7 @@ import numpy as np
 
 from kofa import tuning
 from kofa.data.scaling import REACH
+from kofa.data.stored import by_blocks
 from kofa.data.tables import Samples, Table
 from kofa.errors import warn
 from kofa.inference.local_step import Latent
@@ -21,6 +22,7 @@ from kofa.inference.regression import ReadOut
 from kofa.kernels.kernel_map import ROUNDING, KernelMap, Unseen
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import LOG_2PI, Array, BoolArray, by_rows
+from kofa.preparation.fit_data import rows_seen
 from kofa.preparation.prepare import FittedView
 from kofa.results.uncertainty import (
     beyond,
@@ -72,7 +74,10 @@ class Prediction:
         """Say which samples have values that count as less far than they are."""
         for source in dict.fromkeys(self.views[name].source for name in self.tables):
             mine = [name for name in self.tables if self.views[name].source == source]
-            far = [self.views[name].encoder.beyond(self.tables[name].values) for name in mine]
+            far = [
+                by_blocks(self.views[name].encoder.beyond, self.tables[name].values)
+                for name in mine
+            ]
             rows = np.flatnonzero(np.any(far, axis=0))
             if len(rows):
                 warn(
@@ -148,8 +153,7 @@ class Prediction:
 
     def seen(self, name: str) -> BoolArray:
         """Which samples have something of a view."""
-        values = self.samples.spread(self.tables[name])
-        return np.asarray(~np.isnan(values).all(axis=1))
+        return np.asarray(by_blocks(rows_seen, self.samples.spread(self.tables[name])))
 
     def _read_out(self, name: str) -> Prediction:
         """The model of the others in which the view is an output."""

@@ -11,7 +11,7 @@ from kofa.checks import check_number
 from kofa.data.tables import import_pandas
 from kofa.errors import DataError
 from kofa.linalg import Array, IntArray
-from kofa.scoring.tables import ALL, LEVELS, PREDICTION_FIELDS, SCORE_FIELDS, objects
+from kofa.scoring.tables import ALL, BASELINE, LEVELS, PREDICTION_FIELDS, SCORE_FIELDS, objects
 
 
 def score_summary(scores: Any) -> Any:
@@ -26,9 +26,10 @@ def score_summary(scores: Any) -> Any:
     -------
     DataFrame with a row for each view, column and score (and model): ``mean`` and ``sd`` over
     folds, ``pooled``, the score of all folds together, and ``folds``, the number of those that
-    have the score. Of several models also ``difference``, the mean over folds of what a model has
-    more than the first, and ``se``, its standard error from the same folds. Training samples of
-    folds overlap, so that the true error is somewhat larger.
+    have the score. Where the scores have a ``baseline``, its mean over folds. Of several models
+    also ``difference``, the mean over folds of what a model has more than the first, and ``se``,
+    its standard error from the same folds. Training samples of folds overlap, so that the true
+    error is somewhat larger.
 
     Examples
     --------
@@ -48,6 +49,8 @@ def score_summary(scores: Any) -> Any:
     each = scores[~together]
     table = _grouped(each, keys).value.agg(mean="mean", sd="std", folds="count")
     table.insert(2, "pooled", scores[together].set_index(keys).value.reindex(table.index))
+    if BASELINE in scores:
+        table[BASELINE] = _grouped(each, keys)[BASELINE].mean()
     if _model(scores):
         gains = _grouped(each.assign(gain=_gains(each)), keys).gain
         table["difference"], table["se"] = gains.mean(), gains.sem()

@@ -13,6 +13,7 @@ from kofa.scores import LOWER, SCORES, UPPER, HeldOut, column_means, scores_of
 
 ALL = "all"  # columns of a view together, or folds
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of central intervals
+BASELINE = "baseline"  # the score of predicting the mean of the training samples
 SCORE_FIELDS = ("fold", "view", "column", "score", "value", "n")
 _PREDICTED = ("truth", "mean", "lower", "upper", "level")
 PREDICTION_FIELDS = ("fold", "sample", "view", "column", "kind", *_PREDICTED)
@@ -24,14 +25,20 @@ def quantiles_of_levels() -> list[float]:
 
 
 def score_rows(
-    fold: Hashable, view: str, columns: Sequence[Hashable], held: HeldOut, wanted: Sequence[str]
+    fold: Hashable,
+    view: str,
+    columns: Sequence[Hashable],
+    held: HeldOut,
+    wanted: Sequence[str],
+    baseline: bool = False,
 ) -> Any:
     """A table of the scores of one view in one fold, for all columns together and for each."""
     names = [name for name in scores_of(held.likelihood) if name in wanted]
     n = held.n
     labels = [ALL, *columns] if len(n) > 1 else [ALL]
-    found = [SCORES[name](held) for name in names]
-    values = [np.append(column_means(one[:, None]), one)[: len(labels)] for one in found]
+    values = {"value": _by_column(held, names, len(labels))}
+    if baseline:
+        values[BASELINE] = _by_column(held.without_inputs(), names, len(labels))
     counts = np.append(n.sum(), n)[: len(labels)]
     # Column by column, all scores of one beside each other.
     return import_pandas().DataFrame(
@@ -40,10 +47,17 @@ def score_rows(
             "view": view,
             "column": objects([label for label in labels for _ in names]),
             "score": names * len(labels),
-            "value": np.array(values).reshape(len(names), -1).T.ravel(),
+            **values,
             "n": np.repeat(counts, len(names)),
         }
     )
+
+
+def _by_column(held: HeldOut, names: Sequence[str], n: int) -> Array:
+    """Scores of the mean over columns, and of each column if there are several."""
+    found = [SCORES[name](held) for name in names]
+    values = [np.append(column_means(one[:, None]), one)[:n] for one in found]
+    return np.array(values).reshape(len(names), -1).T.ravel()
 
 
 def prediction_rows(

@@ -17,7 +17,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from kofa.data.stored import Stored, blocks
 from kofa.errors import FileError, warn
+from kofa.inference.acceleration import Trail
 from kofa.inference.run import Iteration, Journal, Run
 from kofa.preparation.fit_data import FitData
 from kofa.storage import archive, model_file
@@ -215,7 +217,8 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
         "pruned": np.array([i.pruned for i in run.history]),
     }
     held = {field.name: getattr(run, field.name) for field in fields(run)}
-    return held | {"state": tuple(run.state.values()), "history": history}
+    trail = {"steps": run.trail.steps, "moves": run.trail.moves}
+    return held | {"state": tuple(run.state.values()), "history": history, "trail": trail}
 
 
 def _run_from_dict(values: Mapping[str, Any], views: Sequence[str]) -> Run:
@@ -227,7 +230,8 @@ def _run_from_dict(values: Mapping[str, Any], views: Sequence[str]) -> Run:
         Iteration(n + 1, bound, dict(zip(table["terms"], terms, strict=True)), factors, pruned)
         for n, (bound, terms, factors, pruned) in enumerate(zip(*columns, strict=True))
     )
-    return Run(**{**values, "state": state, "history": history})
+    trail = Trail(**values.get("trail", {}))  # files of earlier versions have none
+    return Run(**{**values, "state": state, "history": history, "trail": trail})
 
 
 # ---------------------------------------------------------------- the key of a fit
@@ -246,6 +250,9 @@ def _add(digest: Any, thing: Any) -> None:
     if isinstance(thing, np.ndarray) and thing.dtype != object:
         digest.update(f"{thing.dtype.str}{thing.shape}".encode())
         digest.update(np.ascontiguousarray(thing).data)
+    elif isinstance(thing, Stored):
+        for block in blocks(thing):
+            digest.update(block.data)
     elif is_dataclass(thing) and not isinstance(thing, type):
         held = {field.name: getattr(thing, field.name) for field in fields(thing)}
         # Views had more options once: with these a fit that has begun before can still go on.

@@ -27,6 +27,7 @@ from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.landmarks import Choice, Landmarks
 from kofa.linalg import Array, Groups
 from kofa.preparation.fitted import FitSamples
+from kofa.preparation.parameters import ENGINES
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.relevance_vectors import Vectors
 from kofa.storage import fields as f
@@ -221,6 +222,8 @@ PARAMETERS: Fields = {  # of FactorModel
     "checkpoint": f.one_of(None),
     "checkpoint_every": number,
     "progress": truth,
+    "engine": since_0_2(f.one_of(*ENGINES), "auto"),
+    "block_rows": since_0_2(f.or_word(whole, "auto"), "auto"),
 }
 MODEL: Fields = {
     "parameters": f.of_type(dict),

@@ -6,23 +6,19 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from kofa.cli import UsageError
 from kofa.cli.display import Screen, counted
-from kofa.cli.options import ModelFile, Study, To, Views, option, path_given
+from kofa.cli.options import ModelFile, Out, flag, option, out_option
 
-_FOLDER = option("FOLDER", "One file per view; required.", "--to", "-o", parser=path_given)
+_FOLDER = out_option("FOLDER", "One file per view; required.")
 _TARGET = "The view to predict (default: the only output)."
 
 
 def transform(
     *,
     model: ModelFile,
-    view: Views = None,
-    study: Study = None,
-    to: To = "-",
-    reading: dict[str, Any],
+    tables: dict[str, Any],
+    out: Out = "-",
     screen: Screen,
 ) -> None:
     """Write the factors of samples, from any of the model's views.
@@ -31,24 +27,22 @@ def transform(
     """
     from kofa.cli.steps import apply
 
-    given = apply.opened(model, view or [], study, reading)
-    apply.check_target(to, given.files)
+    given = apply.opened(model, **tables)
+    apply.check_target(out, given.files)
     with given.naming_files():
         factors = given.model.transform(given.read())
-    _write(screen, factors, to)
+    _write(screen, factors, out)
 
 
 def predict(
     *,
     model: ModelFile,
-    view: Views = None,
-    target: Annotated[str | None, typer.Option("--target", "-t", help=_TARGET)] = None,
-    study: Study = None,
-    to: To = "-",
-    proba: Annotated[bool, typer.Option("--proba", help="Add probabilities.")] = False,
-    std: Annotated[bool, typer.Option("--std", help="Add standard deviations.")] = False,
+    tables: dict[str, Any],
+    target: Annotated[str | None, option("VIEW", _TARGET, "--target", "-t")] = None,
+    out: Out = "-",
+    proba: Annotated[bool, flag("Add probabilities.", "--proba")] = False,
+    std: Annotated[bool, flag("Add standard deviations.", "--std")] = False,
     quantiles: Annotated[str | None, option("P,P", "Add quantiles, such as .05,.95.")] = None,
-    reading: dict[str, Any],
     screen: Screen,
 ) -> None:
     """Predict a view of samples from any of the others.
@@ -66,24 +60,22 @@ def predict(
     from kofa.cli.steps import apply
 
     wanted = apply.parse_quantiles(quantiles)
-    given = apply.opened(model, view or [], study, reading)
+    given = apply.opened(model, **tables)
     goal = apply.pick_target(given.model, target, given.sources)
-    apply.check_target(to, given.files)
+    apply.check_target(out, given.files)
     with given.naming_files():
         found = apply.predictions(
             given.model, given.read(), goal, proba=proba, std=std, quantiles=wanted
         )
-    _write(screen, found, to)
+    _write(screen, found, out)
 
 
 def impute(
     *,
     model: ModelFile,
-    to: Annotated[Path | None, _FOLDER] = None,
-    view: Views = None,
-    study: Study = None,
-    form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet.")] = "csv",
-    reading: dict[str, Any],
+    out: Annotated[str | None, _FOLDER] = None,
+    tables: dict[str, Any],
+    form: Annotated[str, option("FORMAT", "csv, tsv or parquet.", "--format")] = "csv",
     screen: Screen,
 ) -> None:
     """Fill the holes of tables. Every view gets the samples of all of them.
@@ -94,10 +86,10 @@ def impute(
 
     if form not in ("csv", "tsv", "parquet"):
         raise UsageError("expected csv, tsv or parquet", source=f"--format {form}")
-    given = apply.opened(model, view or [], study, reading)
-    if to is None:  # after what is wrong with the model
-        raise UsageError("expected --to with a folder", cure="add -o filled")
-    files = apply.files_in(to, given, form)
+    given = apply.opened(model, **tables)
+    if out is None:  # after what is wrong with the model
+        raise UsageError("expected -o with a folder", cure="add -o filled")
+    files = apply.files_in(Path(out), given, form)
     with given.naming_files():
         screen.report(*apply.impute(given.model, given.read(), files))
 

@@ -9,13 +9,15 @@ from typing import Annotated
 import typer
 
 from kofa.cli.display import Screen
-from kofa.cli.options import ModelFile, file_argument
+from kofa.cli.options import Force, ModelFile, Words, file_argument, flag, option
+
+_OUTPUTS = "A view to be predicted from the others; repeat for more."
 
 
 def info(
     *,
     model: ModelFile,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Annotated[bool, flag("Print JSON, for programs.", "--json")] = False,
 ) -> None:
     """Show what a model file holds: views, kinds, kernels, factors, bound, versions."""
     from kofa.cli.steps import describe
@@ -51,6 +53,8 @@ def demo(
         f"{folder}: {', '.join(files)}\n\nNow try:\n\n"
         f"  cd {folder}\n"
         f"  kofa fit study.toml -o wine.kofa\n"
+        f"  kofa evaluate study.toml\n"
+        f"  kofa variance wine.kofa\n"
         f"  kofa predict wine.kofa --view minerals=new_minerals.csv --view phenols=new_phenols.csv "
         f"--proba"
     )
@@ -59,13 +63,18 @@ def demo(
 def init(
     *,
     folder: Annotated[Path, file_argument("FOLDER", "Where the tables are.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Replace a study.toml.")] = False,
+    outputs: Annotated[Words, option("NAME", _OUTPUTS)] = None,
+    force: Force = False,
     screen: Screen,
 ) -> None:
     """Write a commented study.toml from the tables in a folder, guessing their kinds.
 
-    Looks at CSV, TSV, Parquet, npz, h5ad and h5mu files. Check the kinds before you fit.
+    kofa init --outputs stage
+
+    Looks at CSV, TSV, Parquet, npz, h5ad and h5mu files. A table with the columns of
+    another and other samples is left out: it holds new samples, for kofa predict.
+    Check the kinds before you fit.
     """
     from kofa.cli.steps import init as steps
 
-    screen.report(*steps.init(folder, force))
+    screen.report(*steps.init(folder, outputs or [], force))

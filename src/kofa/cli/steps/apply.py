@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,30 @@ class Given:
     def naming_files(self) -> AbstractContextManager[None]:
         return naming_files(self.sources)
 
+    @contextmanager
+    def ask(self) -> Iterator[Any]:
+        """The tables, or None if there are none, with errors that say how to give them."""
+        try:
+            with self.naming_files():
+                yield self.read() if self.sources else None
+        except DataError as error:
+            if error.option != "data":
+                raise
+            cure = "add --study STUDY or --view NAME=FILE"
+            raise error.as_error(UsageError, source=self.files[0], advice=cure) from None
+
 
 def opened(
-    path: Path, views: Sequence[str], study: Path | None, reading: Mapping[str, Any]
+    path: Path,
+    view: Sequence[str] | None,
+    study: Path | None,
+    reading: Mapping[str, Any],
+    needed: bool = True,
 ) -> Given:
-    """The model of a file, and the tables that options or a study name."""
+    """The model of a file, and the tables that options or a study name, `needed` or not."""
     model = load(path)
-    sources = _sources_for(model, views, study, reading)
+    alone = not (needed or view or study)
+    sources = {} if alone else _sources_for(model, view or (), study, reading)
     files = [path, *filter(None, [study]), *(one.file for one in sources.values())]
     return Given(model, sources, files)
 
@@ -221,7 +238,7 @@ def files_in(folder: Path, given: Given, suffix: str) -> dict[str, Path]:
     """A file for each view in a folder, which is there or can be made."""
     if str(folder) == "-":
         cure = "each view gets a file in it"
-        raise UsageError("expected a folder", source="--to -", cure=cure)
+        raise UsageError("expected a folder", source="--out -", cure=cure)
     if folder.exists() and not folder.is_dir():
         raise FileError("expected a folder but this is a file", folder, cure="choose another name")
     check_folder(folder / "view.csv" if folder.exists() else folder)

@@ -17,12 +17,13 @@ from kofa.storage.archive import open_archive
 def load(path: Path) -> FactorModel:
     """A model from its file, or an error that says which command writes one."""
     check_exists(path)
-    if not _is_archive(path):
+    if not is_archive(path):
         raise FileError("this is not a kofa model", path, cure="kofa fit writes one")
     return load_model(path)
 
 
-def _is_archive(path: Path) -> bool:
+def is_archive(path: Path) -> bool:
+    """Whether a file may be one of kofa's own."""
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04" and path.suffix.lower() != ".npz"
 

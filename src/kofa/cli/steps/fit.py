@@ -24,19 +24,22 @@ from kofa.storage.archive import contents_of
 
 def plan_of(
     study: Path | None,
-    views: Sequence[str],
-    kernels: Sequence[str],
+    view: Sequence[str] | None,
+    kernel: Sequence[str] | None,
     reading: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Plan:
     """What to fit: the study, changed by the options of the command line."""
+    if study is None and not view:
+        cure = "kofa init writes one"
+        raise UsageError("expected a study.toml, or views as --view NAME=FILE", cure=cure)
     base = None if study is None else read_study(checked_study(study))
-    plan = plan_of_options(views, kernels, reading, base)
+    plan = plan_of_options(view or (), kernel or (), reading, base)
     plan.model.update(options)
     for name in plan.model.get("outputs") or ():
         if name not in plan.views:
             cure = hint(name, plan.views, "the views are")
-            raise UsageError(f"there is no view {name!r}", source=f"--output {name}", cure=cure)
+            raise UsageError(f"there is no view {name!r}", source=f"--outputs {name}", cure=cure)
     return plan
 
 
@@ -45,16 +48,21 @@ def fit(
     to: Path,
     screen: Screen,
     *,
+    force: bool = False,
     checkpoint: Path | None = None,
     checkpoint_every: float = 30.0,
     resume: bool = False,
 ) -> FactorModel:
     """Read, fit, save and sum up."""
+    if str(to) == "-":
+        raise UsageError("expected a file but got -: a model is not shown", source="--out -")
     _check_target(to, plan, "model")
     checkpoint = _checked_checkpoint(checkpoint, to, plan)
+    if to.exists() and not force:
+        raise FileError("this model exists", to, cure="add --force to replace it")
     _mention_checkpoint(checkpoint, resume, screen)
     data = plan.read()
-    _check_orientation(data, plan.sources)
+    check_orientation(data, plan.sources)
     watch = screen.watch(plan.model.get("n_init", 1))
     model = FactorModel(
         plan.views,
@@ -106,14 +114,14 @@ def _check_target(path: Path, plan: Plan, contents: str) -> None:
         raise FileError(what, path, cure="choose another name")
 
 
-def _check_orientation(data: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
+def check_orientation(data: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
     """Raise for a table whose columns, not rows, are the samples of the others."""
     for name, frame in data.items():
         others = set().union(*(data[one].index for one in data if one != name))
         if others.isdisjoint(frame.index) and not others.isdisjoint(frame.columns):
             raise FileError(
                 "the columns, not the rows, are the samples of the other views",
-                sources[name].file,
+                sources[name].name,
                 cure=f"set transpose = true for view {name!r} in a study, as kofa init writes it",
             )
 

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kofa.cli import UsageError
 from kofa.cli.display import table
 from kofa.cli.guess import Guess, guess_folder
 from kofa.cli.steps.writing import until_written
 from kofa.errors import FileError
-from kofa.files import SUFFIXES, visible, write_text
+from kofa.files import SUFFIXES, hint, visible, write_text
 
 
-def init(folder: Path, force: bool) -> list[Any]:
+def init(folder: Path, outputs: Sequence[str], force: bool) -> list[Any]:
     """Write study.toml, and show what it declares."""
     if not folder.is_dir():
         what = "this is a file" if folder.exists() else "there is no such folder"
@@ -27,21 +28,32 @@ def init(folder: Path, force: bool) -> list[Any]:
     if not guesses:
         what = f"there are no tables in it ({', '.join(SUFFIXES)})"
         raise FileError(what, folder, cure="".join(remarks[:1]))
+    _check_outputs(outputs, guesses)
     with until_written(study):
-        write_text(study, as_toml(guesses, remarks))
+        write_text(study, as_toml(guesses, remarks, outputs))
     rows = [(g.name, g.kind, len(g.columns), g.file) for g in guesses]
     made = table(("view", "kind", "columns", "file"), rows, ("columns",))
     notes = [f"note: {remark}" for remark in remarks]
-    after = f"{study}: check the kinds, name the outputs, then: kofa fit {study} -o model.kofa"
+    name = "" if outputs else ", name the outputs"
+    after = f"{study}: check the kinds{name}, then: kofa fit {study} -o model.kofa"
     return [made, "\n".join(["", *notes, after])]
 
 
-def as_toml(guesses: Sequence[Guess], remarks: Sequence[str]) -> str:
+def _check_outputs(outputs: Sequence[str], guesses: Sequence[Guess]) -> None:
+    names = [guess.name for guess in guesses if not guess.alone]
+    for output in outputs:
+        if output not in names:
+            cure = hint(output, names, "the views are")
+            raise UsageError(f"there is no view {output!r}", source="--outputs", cure=cure)
+
+
+def as_toml(guesses: Sequence[Guess], remarks: Sequence[str], outputs: Sequence[str] = ()) -> str:
     """A commented study.toml."""
     used = [guess for guess in guesses if not guess.alone] or guesses
     labels = [guess.name for guess in used if guess.kind in ("categorical", "binary")]
     example = (labels or [guess.name for guess in used])[-1]
-    parts = [_HEAD.format(outputs=_value(example))]
+    said = list(dict.fromkeys(outputs))
+    parts = [_HEAD.format(mark="" if said else "# ", outputs=_value(said or [example]))]
     parts += [_declaration(guess) for guess in guesses]
     if remarks:
         parts.append("\n".join(f"# {visible(remark)}" for remark in remarks) + "\n")
@@ -58,7 +70,7 @@ _HEAD = """\
 # index:  the column of sample ids, by default the first; false if there is none
 
 [model]
-# outputs = [{outputs}]      # views to be predicted from the others
+{mark}outputs = {outputs}      # views to be predicted from the others
 # n_factors = 25             # the most factors; those that explain nothing are removed
 # n_init = 1                 # starts; the best is kept
 # max_iter = 1000

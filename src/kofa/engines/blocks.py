@@ -1,0 +1,200 @@
+"""What every engine does: a function of a block of rows, and the sum over all blocks.
+
+Blocks are added in their order, so that a result does not depend on who visits them, and when.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from kofa.inference.explained import Explained, explained, mean_only
+from kofa.inference.held_out import sample_rows
+from kofa.inference.local_step import LocalSystem, augment, known, local_step, local_system
+from kofa.inference.observations import Observations, Rows
+from kofa.inference.posterior import State, Weights, n_factors_of
+from kofa.inference.projection import project
+from kofa.inference.statistics import Statistics, ViewSums, statistics
+from kofa.inference.surrogate import expected_drop
+from kofa.likelihoods.base import Likelihood
+from kofa.linalg import Array, BoolArray, Groups, IntArray
+
+Work = Callable[..., Any]  # of a block, and of what belongs to its rows
+
+
+class BlockEngine(ABC):
+    """The passes over all rows. Where these are is said by `_visit`."""
+
+    # ------------------------------------------------------------ who knows the rows
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def n_patterns(self) -> int:
+        """Number of different patterns of holes in a row."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of entries of all views, observed or not."""
+
+    @property
+    @abstractmethod
+    def likelihoods(self) -> Mapping[str, Likelihood | None]:
+        """Of each view; None where it is Gaussian."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Mapping[str, Groups]:
+        """How the columns of each view are grouped."""
+
+    @abstractmethod
+    def _visit(
+        self,
+        work: Work,
+        n_factors: int,
+        *by_row: Array,
+        views: Iterable[str] | None = None,
+        at_start: bool = False,
+    ) -> Iterator[tuple[slice, Any]]:
+        """Each block in order, and what a function says of it and of its part of some arrays.
+
+        `views`: those that the function looks at, if not all. `at_start`: whether it looks at
+        the pseudo-observations of a model that has nothing but a bias.
+        """
+
+    @abstractmethod
+    def _start(self, name: str) -> Observations:
+        """A view, or one row for all of it, with the mean of the same pseudo-observations."""
+
+    @abstractmethod
+    def _strata(self, name: str) -> Observations:
+        """A view with the targets by which samples of its rows are drawn."""
+
+    @abstractmethod
+    def observed(self, views: Iterable[str] | None = None) -> BoolArray:
+        """Which samples have something of some views, or of any."""
+
+    @abstractmethod
+    def totals(self, name: str) -> tuple[Array, Array]:
+        """Sum and number of the observed values of each column of a view, as they were given."""
+
+    def _latents(self, n_factors: int) -> Array:
+        """Room for the factors of all samples."""
+        return np.empty((self.n_samples, n_factors))
+
+    # ------------------------------------------------------------ passes over all rows
+
+    def sweep(self, state: State, Z: Array) -> tuple[Statistics, Array]:
+        """Local step on every block: the sum of their statistics, and the new Z.
+
+        Views that are not Gaussian are replaced by surrogates that touch at the old one.
+        """
+        e = local_system(state, self.columns)
+        found, total = self._latents(e.n_factors), None
+        for where, (own, mean) in self._visit(partial(_swept, state=state, e=e), e.n_factors, Z):
+            found[where] = mean
+            total = own if total is None else total + own
+        assert total is not None
+        return total, found
+
+    def summarise(self, Z: Array) -> Statistics:
+        """Statistics of a Z known without uncertainty."""
+        total: Statistics = self._sum(_summarised, Z, at_start=True)
+        return total
+
+    def project(self, state: State) -> tuple[Array, Array]:
+        """The factors of each sample, by itself, given the global factors: (N, K).
+
+        Also their mean covariance (K, K).
+        """
+        k = n_factors_of(state)
+        found, total = self._latents(k), np.zeros(())
+        for where, (mean, covariances) in self._visit(partial(_projected, state=state), k):
+            found[where] = mean
+            total = total + covariances
+        return found, total / self.n_samples
+
+    def surrogate_sums(self, name: str, w: Weights, Z: Array) -> ViewSums:
+        """Sums of a view where its surrogate touches at these weights; z stays."""
+        total: ViewSums = self._sum(partial(_touching, name=name, w=w), Z, views=[name])
+        return total
+
+    def expected_drop(self, name: str, w: Weights, steps: Array, Z: Array) -> float:
+        """Σ_n [g(η) − mean of g(η ± step)] of a view, summed over the steps (·, D)."""
+        return float(self._sum(partial(_dropped, name=name, w=w, steps=steps), Z, views=[name]))
+
+    def explained(self, name: str, w: Weights, Z: Array) -> Explained:
+        """What factors Z (N, L) explain of a view, by weights along them."""
+        mean = w.y_mean
+        if self.likelihoods[name] is not None:
+            mean = mean_only(self._start(name), w, *self.totals(name))
+        work = partial(_explained, name=name, w=w, mean=mean)
+        total: Explained = self._sum(work, Z, views=[name])
+        return total
+
+    def _sum(self, work: Work, Z: Array, **which: Any) -> Any:
+        """Σ of what a function says of each block, and of the factors of its samples."""
+        return reduce(add, (own for _, own in self._visit(work, Z.shape[1], Z, **which)))
+
+    # ------------------------------------------------------------ factors, samples
+
+    def keep(self, Z: Array, factors: IntArray) -> Array:
+        """Z without all factors but these."""
+        return Z[:, factors]
+
+    def rotate(self, Z: Array, R: Array, shift: Array) -> Array:
+        """R (z − shift) of every sample."""
+        return np.asarray((Z - shift) @ R.T)
+
+    def take(self, Z: Array, rows: BoolArray | IntArray) -> Array:
+        """Z of some samples."""
+        return Z[rows]
+
+    def sample(
+        self, name: str, rng: np.random.Generator, beside: Iterable[str] | None = None
+    ) -> IntArray:
+        """Some of the samples that have a view, and something of the views beside it."""
+        qualify = self.observed([name])
+        if beside is not None:
+            qualify = qualify & self.observed(beside)
+        return sample_rows(self._strata(name), qualify, rng)
+
+
+# ---------------------------------------------------------------- of one block
+
+
+def _swept(block: Rows, Z: Array, state: State, e: LocalSystem) -> tuple[Statistics, Array]:
+    block = augment(block, state, Z)
+    q = local_step(block, e)
+    return statistics(block, q), q.mean
+
+
+def _summarised(block: Rows, Z: Array) -> Statistics:
+    return statistics(block, known(Z, block.labels))
+
+
+def _projected(block: Rows, state: State) -> tuple[Array, Array]:
+    q = project(block, state)
+    counts = np.bincount(q.patterns.label, minlength=q.patterns.size)
+    return q.mean, np.tensordot(counts, q.covariance, 1)
+
+
+def _touching(block: Rows, Z: Array, name: str, w: Weights) -> ViewSums:
+    return ViewSums.touching(block.views[name], w, Z)
+
+
+def _dropped(block: Rows, Z: Array, name: str, w: Weights, steps: Array) -> float:
+    return expected_drop(block.views[name], w.predict(Z), steps)
+
+
+def _explained(block: Rows, Z: Array, name: str, w: Weights, mean: Array) -> Explained:
+    return explained(block.views[name], w, Z, mean)

@@ -1,0 +1,137 @@
+"""Leading left singular vectors of a matrix, of which only blocks of rows are seen at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from kofa.linalg import Array
+
+OVERSAMPLING, POWER = 10, 6
+_LEAST = 1e-10  # of the largest singular value: below is rounding
+# f(Y_b, …) of each block Y_b, in order, with what belongs to its rows of other arrays
+Pass = Callable[..., Iterator[Any]]
+
+
+class Directions(NamedTuple):
+    """U = Y M, on unit scale, and the singular values."""
+
+    M: Array  # (D, k)
+    sigma: Array  # (k,)
+
+
+def is_small(n: int, width: int, k: int) -> bool:
+    """Whether all singular vectors are found as fast as some."""
+    side = min(n, width)
+    return side <= 200 or (side <= 1200 and k > side / 5)
+
+
+def n_above_noise(sigma: Array, total: float, n: int, width: int) -> int:
+    """How many singular values are above √N + √D times the noise of what they leave.
+
+    From below, each direction that is found lowers the noise.
+    """
+    k = 0
+    while True:
+        left = max(total - float((sigma[:k] ** 2).sum()), 0.0)
+        noise = left / max((n - 1.0 - k) * (width - k), 1.0)
+        found = int((sigma > np.sqrt(noise) * (np.sqrt(n) + np.sqrt(width))).sum())
+        if found <= k:
+            return k
+        k = found
+
+
+def exact_svd(stack: list[Array]) -> tuple[Array, Array]:
+    """All left singular vectors of matrices side by side."""
+    matrix = np.concatenate(stack, axis=1)
+    if matrix.shape[1] > matrix.shape[0]:  # the R of Yᵀ = QR has the same left vectors
+        matrix = scipy.linalg.qr(matrix.T, mode="r", overwrite_a=True)[0][: len(matrix)].T
+    U, sigma, _ = scipy.linalg.svd(matrix, full_matrices=False)
+    return U, sigma
+
+
+def randomised_svd(stack: list[Array], k: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Subspace iteration (Halko, Martinsson & Tropp 2011), never copying the views."""
+    size = min(k + OVERSAMPLING, len(stack[0]))
+    Q = rng.standard_normal((len(stack[0]), size))
+    sigma = np.ones(size)
+    for _ in range(POWER):
+        Q = np.linalg.qr(Q)[0]
+        Q = sum((y @ (y.T @ Q) for y in stack), start=np.zeros_like(Q))
+    Q = np.linalg.qr(Q)[0]
+    U, sigma, _ = scipy.linalg.svd(np.concatenate([y.T @ Q for y in stack]).T, full_matrices=False)
+    return Q @ U, sigma
+
+
+# ---------------------------------------------------------------- by passes over blocks of rows
+
+
+def exact_by_passes(over_blocks: Pass) -> Directions:
+    """All singular vectors: Y = QR, of which only R is kept."""
+    R = _stacked(over_blocks(_triangle))
+    _, sigma, Vt = scipy.linalg.svd(R, full_matrices=False)
+    enough = sigma > _LEAST * max(float(sigma[0]), np.finfo(float).tiny)
+    return Directions(Vt[enough].T / sigma[enough], sigma[enough])
+
+
+def randomised_by_passes(over_blocks: Pass, n: int, k: int, rng: np.random.Generator) -> Directions:
+    """The same subspace as `randomised_svd` has, (YYᵀ)^p Q, found among the columns of Y.
+
+    Of Q = YV only R of its QR decomposition is needed: B = Yᵀ Q R^-1 has the singular values.
+    """
+    size = min(k + OVERSAMPLING, n)
+    V = sum(over_blocks(_against, _Drawn(size, rng)), start=np.zeros(()))
+    for _ in range(POWER - 1):
+        V = np.linalg.qr(V)[0]
+        V = sum(over_blocks(partial(_there_and_back, V=V)), start=np.zeros(()))
+    V = np.linalg.qr(V)[0]
+    parts, YtQ = [], np.zeros_like(V)
+    for triangle, back in over_blocks(partial(_with_triangle, V=V)):
+        parts.append(triangle)
+        YtQ += back
+    R = _stacked(iter(parts))
+    _, size_of, Vt = scipy.linalg.svd(R, full_matrices=False)
+    enough = size_of > _LEAST * max(float(size_of[0]), np.finfo(float).tiny)
+    turn = Vt[enough].T / size_of[enough]  # Q turn has orthonormal columns
+    U, sigma, _ = scipy.linalg.svd((YtQ @ turn).T, full_matrices=False)
+    return Directions(V @ turn @ U, sigma)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Numbers drawn when they are asked for: row by row the same as for all rows at once."""
+
+    n_columns: int
+    rng: np.random.Generator
+
+    def __getitem__(self, where: slice) -> Array:
+        return self.rng.standard_normal((where.stop - where.start, self.n_columns))
+
+
+def _against(y: Array, drawn: Array) -> Array:
+    return np.asarray(y.T @ drawn)
+
+
+def _there_and_back(y: Array, V: Array) -> Array:
+    return np.asarray(y.T @ (y @ V))
+
+
+def _with_triangle(y: Array, V: Array) -> tuple[Array, Array]:
+    """R of y V = QR, and yᵀ y V."""
+    image = y @ V
+    return _triangle(image), y.T @ image
+
+
+def _triangle(y: Array) -> Array:
+    """R of y = QR."""
+    return np.asarray(np.linalg.qr(y, mode="r"))
+
+
+def _stacked(triangles: Iterator[Array]) -> Array:
+    """R of matrices on top of each other, from theirs."""
+    return reduce(lambda R, own: _triangle(np.concatenate([R, own])), triangles)

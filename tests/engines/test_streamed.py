@@ -1,0 +1,128 @@
+"""Rows that are encoded when they are visited: the same results as in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import kofa
+from kofa.data import stored
+from kofa.engines import streamed
+from kofa.engines.ahead import ahead
+
+N = 150
+
+
+def after(n):
+    """A callback that ends a fit."""
+    return lambda iteration: iteration.n_iter >= n
+
+
+def same(one, other, within=1e-8):
+    """Bound and posterior of two models."""
+    assert one.n_iter_ == other.n_iter_
+    np.testing.assert_allclose(one.lower_bounds_, other.lower_bounds_, rtol=within)
+    for name, view in one.posterior_.items():
+        for part in ("mean", "y_mean"):
+            a, b = (getattr(q.weights, part) for q in (view, other.posterior_[name]))
+            np.testing.assert_allclose(a, b, atol=within * max(1.0, np.abs(b).max()))
+        # Noise, on the unit scale of the columns: where there is all but none, τ is a rounded zero.
+        noise = (1.0 / q.tau.mean for q in (view, other.posterior_[name]))
+        np.testing.assert_allclose(*noise, rtol=within, atol=1e-12)
+
+
+@pytest.fixture
+def tables(rng):
+    z = rng.normal(size=(N, 2))
+    counts = rng.poisson(np.exp(z @ rng.normal(size=(2, 12)) * 0.6 - 1.0)).astype(float)
+    other = counts[:, ::2] * z[:, :1] + (counts[:, ::2] > 0)
+    y = z @ rng.normal(size=(2, 2)) + 0.3 * rng.normal(size=(N, 2))
+    return {"a": counts, "b": other, "y": y, "c": np.where(y[:, 0] > 0, "yes", "no")}
+
+
+MODELS = {
+    "counts": ({"a": kofa.Count(), "b": kofa.Real()}, {}),
+    "binary": ({"a": kofa.Binary(), "b": kofa.Real(sparse=True)}, {}),
+    "positive": ({"a": kofa.Positive(), "b": kofa.Real(scale=False)}, {}),
+    "kernel": ({"a": kofa.Count(kernel="rbf", landmarks=30), "y": kofa.Real()}, {"outputs": ["y"]}),
+    "primal": ({"b": kofa.Real(), "y": kofa.Real()}, {"outputs": ["y"]}),
+    "vectors": (
+        {"a": kofa.Real(kernel="rbf", sparse=True, landmarks=60), "y": kofa.Real()},
+        {"outputs": ["y"]},
+    ),
+    "far apart": (
+        {"a": kofa.Real(kernel="rbf", landmarks=kofa.Landmarks(30, by="cholesky"))},
+        {"n_factors": 5},
+    ),
+    "classes": ({"a": kofa.Real(), "c": kofa.Categorical()}, {"outputs": ["c"]}),
+    "two": ({"a": kofa.Count(), "b": kofa.Real()}, {"n_init": 2, "n_factors": 3}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sparse_tables_give_what_dense_ones_give(tables, name, monkeypatch):
+    views, options = MODELS[name]
+    dense = {view: tables[view] for view in views}
+    if name == "binary":
+        dense["a"] = (dense["a"] > 0).astype(float)
+    if name == "positive":
+        dense["a"] = dense["a"] + 0.5
+    model = kofa.FactorModel(views, callback=after(40), **options)
+    expected = model.fit_transform(dense)
+    given = {
+        view: sparse.csr_matrix(table) if view in "ab" else table for view, table in dense.items()
+    }
+    monkeypatch.setattr(stored, "_AT_ONCE", 400)
+    monkeypatch.setattr(streamed, "_BLOCK", 1)  # 256 rows, or fewer
+    other = kofa.FactorModel(views, callback=after(40), **options)
+    np.testing.assert_allclose(other.fit_transform(given), expected, atol=1e-8)
+    same(other, model)
+    np.testing.assert_allclose(other.transform(given), expected, atol=1e-7)
+    if name in ("kernel", "counts", "primal"):
+        asked = list(views)[1]
+        pairs = zip(
+            other.predict(given, asked, return_std=True),
+            model.predict(dense, asked, return_std=True),
+            strict=True,
+        )
+        for found, sought in pairs:
+            np.testing.assert_allclose(found, sought, atol=1e-7)
+
+
+@pytest.mark.parametrize("rows", [7, 64, N])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_and_threads_do_not_matter(tables, rows, threads, rng, monkeypatch):
+    monkeypatch.setattr(streamed, "n_blas_threads", lambda: threads)
+    monkeypatch.setattr(stored, "_AT_ONCE", 100)
+    tables["b"][rng.random(tables["b"].shape) < 0.2] = np.nan
+    views = {"a": kofa.Count(), "b": kofa.Real()}
+    whole = kofa.FactorModel(views, callback=after(25)).fit({name: tables[name] for name in views})
+    built = streamed.Streamed.__init__
+
+    def with_rows(self, views, *rest):
+        built(self, views, rows, *rest[1:])
+
+    monkeypatch.setattr(streamed.Streamed, "__init__", with_rows)
+    given = {"a": sparse.csr_matrix(tables["a"]), "b": tables["b"]}
+    same(kofa.FactorModel(views, callback=after(25)).fit(given), whole)
+
+
+def test_results_of_threads_come_in_order_and_errors_are_raised():
+    assert list(ahead(lambda i: i * i, range(50), 4)) == [i * i for i in range(50)]
+    with pytest.raises(ZeroDivisionError):
+        list(ahead(lambda i: 1 // (3 - i), range(10), 2))
+
+
+def test_a_fit_of_sparse_tables_is_continued_from_its_checkpoint(tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored, "_AT_ONCE", 100)
+    data = {"a": sparse.csr_matrix(tables["a"]), "b": tables["b"]}
+    views = {"a": kofa.Count(), "b": kofa.Real()}
+    path = tmp_path / "fit.ckpt"
+    whole = kofa.FactorModel(views, callback=after(15)).fit(data)
+    options = {"checkpoint": path, "checkpoint_every": 0.0}
+    kofa.FactorModel(views, callback=after(5), **options).fit(data)
+    same(kofa.FactorModel(views, callback=after(15), **options).fit(data, resume=True), whole)
+    changed = {**data, "a": data["a"] * 2}
+    with pytest.raises(kofa.KofaError, match="other"):
+        kofa.FactorModel(views, **options).fit(changed, resume=True)
