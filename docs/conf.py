@@ -75,6 +75,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
+    "min_reported_time": 3600,  # seconds say more about the machine
     "write_computation_times": False,
     "remove_config_comments": True,
     "reset_modules": ("matplotlib",),
@@ -91,6 +92,9 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["kofa.css"]
+# Pages that stand alone have no others to list beside them.
+ALONE = ("concepts/index", "method", "equations", "benchmarks", "project/security")
+html_sidebars = {page: [] for page in ALONE}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -321,6 +321,11 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
             "default": an array, or a DataFrame where the tables were DataFrames. None changes
             nothing.
 
+        Returns
+        -------
+        FactorModel
+            The model itself.
+
         Examples
         --------
         >>> import numpy as np, kofa
@@ -652,6 +657,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         image_shape : pair, or dict of name → pair, or None
             Rows and columns of views whose features are pixels.
         title : str or None
+            What stands on top; None is a title of its own.
 
         Examples
         --------

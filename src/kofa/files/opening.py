@@ -39,6 +39,11 @@ def open_table(
         Of Parquet files, the column with the names of the samples; None is the index that pandas
         left in the file, if it did. Without one, samples are matched by position.
 
+    Returns
+    -------
+    table (n, D)
+        With a ``shape``; its rows stay in the files.
+
     Examples
     --------
     >>> import numpy as np, kofa, tempfile, pathlib
