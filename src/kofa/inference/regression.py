@@ -239,7 +239,7 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
         determined = float((1.0 - a * variance)[varies].sum())
         # As if one weight more were known, of the size of the start
         next_a = (determined + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
-        return np.log(np.append(next_a, next_tau))
+        return np.asarray(np.log(np.append(next_a, next_tau)))
 
     begin = np.append(1.0 / (1.0 - tuning.OUTPUT_START_NOISE), view.tau.mean)
     a, *tau = np.exp(_fixed_point(step, np.log(begin)))

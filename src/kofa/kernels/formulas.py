@@ -401,7 +401,7 @@ def gap_sums(X: Array, V: Array, H: Array) -> Array:
 
 
 def _unit(V: Array) -> Array:
-    return np.maximum(np.abs(V).max(axis=0), np.finfo(float).tiny)
+    return np.asarray(np.maximum(np.abs(V).max(axis=0), np.finfo(float).tiny))
 
 
 @dataclass(frozen=True, eq=False)

@@ -286,8 +286,9 @@ def _first(kernel: Kernel, X: Array, V: Array) -> KernelTerm:
         plain = replace(kernel, relevance=None)
         if learns_relevance(kernel) and not _by_root(kernel):
             free = _is_free(plain)
-            assert isinstance(plain, Laplacian)
-            return LogRelevance(_at_median(plain, X) if free else plain, X, X, free)
+            at = _at_median(plain, X) if free else plain
+            assert isinstance(at, Laplacian)
+            return LogRelevance(at, X, X, free)
         kernel = plain
     if isinstance(kernel, Radial) and kernel.learns_width:
         return Width(kernel, X, V)
