@@ -155,7 +155,7 @@ def test_engines_that_there_are(x, tmp_path):
         kofa.FactorModel(engine="dask").fit({"x": x})
     with pytest.raises(kofa.DeclarationError, match="block_rows"):
         kofa.FactorModel(block_rows=0).fit({"x": x})
-    model = kofa.FactorModel(n_factors=2, engine="disk", block_rows=50).fit({"x": x})
+    model = kofa.FactorModel(engine="disk", block_rows=50).fit({"x": x})
     model.save(tmp_path / "m.kofa")
     loaded = kofa.load(tmp_path / "m.kofa")
     assert (loaded.engine, loaded.block_rows) == ("disk", 50)
