@@ -2,12 +2,16 @@
 Five minutes
 ============
 
-From tables to factors, a picture, and predictions for new samples. You need ``kofa[plot,pandas]``.
+From tables to factors, a picture, predictions for new samples and a report. You need
+``kofa[plot,pandas,report]``.
 
 The tables here are about 178 wines: minerals, phenols, and which of three grapes they were made
 from. To use your own, change the next block: one DataFrame for each table, with the names of the
 samples as its index, such as ``pd.read_csv("rna.csv", index_col=0)``.
 """
+
+from pathlib import Path
+from tempfile import mkdtemp
 
 from sklearn.datasets import load_wine
 
@@ -62,7 +66,17 @@ print(f"{inside.to_numpy().mean():.0%} of the values are in their intervals")
 print(model.predict(new, "phenols").iloc[:3, :3].round(2))
 
 # %%
-# 5. Keep it
+# 5. A report
+# -----------
+# One HTML file with all of this, to click through, for people without Python. It opens from the
+# disk and asks the network for nothing (:doc:`/report`). It needs ``kofa[report]``.
+
+path = Path(mkdtemp(), "wine.html")
+model.report(path, data, covariates={"grape": grape})
+print(f"{path.stat().st_size / 1e6:.1f} MB")
+
+# %%
+# 6. Keep it
 # ----------
 # ``model.save("wine.kofa")`` writes one file, and ``kofa.load("wine.kofa")`` reads it:
 # :doc:`/generated/tutorials/plot_7_serving`.

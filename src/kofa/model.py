@@ -657,7 +657,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         image_shape : pair, or dict of name → pair, or None
             Rows and columns of views whose features are pixels.
         title : str or None
-            What stands on top; None is a title of its own.
+            What stands on top; None names the views.
 
         Examples
         --------
