@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,32 +59,54 @@ def with_fewer(
         trial, least = _without_weakest(engine, plan, found, least)
         if trial is None:
             trial = _without_another(engine, plan, found, others)
-        if trial is None:
+        if trial is None or not _is_better(engine, plan, found, trial):
             break
-        before = len(found.history)
-        told = [notify(replace(i, n_iter=before + i.n_iter)) for i in trial.history]
-        found = replace(_after(_changed(found), trial), stopped=any(told))
+        found = _accepted(engine, plan, found, trial, notify)
         if not found.stopped:
             found = _after(found, _run_on(engine, plan, found, notify, journal))
     return found, least
 
 
-def _without_weakest(engine: Engine, plan: Plan, found: Run, least: int) -> tuple[Run | None, int]:
-    """The best start of a run without the weaker half, quarter, … of the factors, if any is."""
+def _is_better(engine: Engine, plan: Plan, found: Run, trial: _Trial) -> bool:
+    """Whether the bound is higher than that of all factors after as many more iterations."""
+    rival = replace(found, quiet=0, converged=False)
+    for _ in trial.end.history:
+        rival = iterate(engine, plan, rival, _no_callback)
+        if rival.converged:
+            break
+    return trial.bound > rival.lower_bound
+
+
+def _accepted(engine: Engine, plan: Plan, found: Run, trial: _Trial, notify: Callback) -> Run:
+    """The run as it goes on with a trial, of which the callback hears now, and may stop it."""
+    before = len(found.history)
+    for n, iteration in enumerate(trial.end.history, 1):
+        if notify(replace(iteration, n_iter=before + n)):
+            end = trial.begin
+            for _ in range(n):  # the same again, up to where it stops
+                end = iterate(engine, plan, end, _no_callback)
+            return replace(_after(_changed(found), end), stopped=True, converged=False)
+    return _after(_changed(found), trial.end)
+
+
+def _without_weakest(
+    engine: Engine, plan: Plan, found: Run, least: int
+) -> tuple[_Trial | None, int]:
+    """The best trial without the weaker half, quarter, … of the factors, if any is."""
     best, size = None, found.n_factors // 2
     while size:
         number, size = found.n_factors - size, size // 2
         if number <= least:
             continue
         trial = _trial(engine, plan, found, np.arange(number))
-        if best is not None and (trial is None or trial.lower_bound < best.lower_bound):
+        if best is not None and (trial is None or trial.bound < best.bound):
             break
         best, least = trial, number if trial is None else least
     return best, least
 
 
-def _without_another(engine: Engine, plan: Plan, found: Run, n: int) -> Run | None:
-    """The start of a run without one of the `n` next weakest factors, if the bound is higher.
+def _without_another(engine: Engine, plan: Plan, found: Run, n: int) -> _Trial | None:
+    """The first trial without one of the `n` next weakest factors, if the bound is higher.
 
     What is left has to take over from a factor, and from the weakest it may take it far longer.
     """
@@ -96,17 +118,29 @@ def _without_another(engine: Engine, plan: Plan, found: Run, n: int) -> Run | No
     return None
 
 
-def _trial(engine: Engine, plan: Plan, found: Run, factors: IntArray) -> Run | None:
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Some iterations with fewer factors."""
+
+    begin: Run
+    end: Run
+
+    @property
+    def bound(self) -> float:
+        return self.end.lower_bound
+
+
+def _trial(engine: Engine, plan: Plan, found: Run, factors: IntArray) -> _Trial | None:
     """Some iterations with these factors only, or None if the bound will hardly be higher."""
     fewer, last = kept(engine, found, factors), -np.inf
-    now = Run(fewer.state, fewer.Z)
+    now = begin = Run(fewer.state, fewer.Z)
     for _ in range(tuning.TRIAL_ITERATIONS):
         now = iterate(engine, plan, now, _no_callback)
         gap = found.lower_bound - now.lower_bound
         if now.converged or tuning.TRIAL_ITERATIONS * (now.lower_bound - last) < gap:
             break
         last = now.lower_bound
-    return now if now.lower_bound > found.lower_bound else None
+    return _Trial(begin, now) if now.lower_bound > found.lower_bound else None
 
 
 def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:

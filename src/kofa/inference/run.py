@@ -23,7 +23,8 @@ class Settings:
     n_factors: int
     max_iter: int = 1000
     tol: float = tuning.TOL  # nats per sample and iteration
-    patience: int = tuning.PATIENCE  # iterations in a row with a smaller gain
+    # Iterations in a row with a smaller gain
+    patience: int = field(default_factory=lambda: tuning.PATIENCE)
     rotate: bool = True
     free: bool = False  # as many factors as the data support, at most n_factors
     most_predictive: int | None = None  # the most factors that may carry the outputs
