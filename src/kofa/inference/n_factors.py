@@ -13,6 +13,8 @@ from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.start import prepare_and_start
 from kofa.linalg import IntArray
 
+_NEVER = 10**9  # iterations
+
 
 def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journal) -> Run:
     """From one state to the end, with as few factors as the bound likes.
@@ -69,11 +71,11 @@ def with_fewer(
 
 def _is_better(engine: Engine, plan: Plan, found: Run, trial: _Trial) -> bool:
     """Whether the bound is higher than that of all factors after as many more iterations."""
-    rival = replace(found, quiet=0, converged=False)
+    # Where it stands still it is not to change what its bound means (curvature ratios).
+    on = replace(plan, settings=replace(plan.settings, patience=_NEVER))
+    rival = found
     for _ in trial.end.history:
-        rival = iterate(engine, plan, rival, _no_callback)
-        if rival.converged:
-            break
+        rival = iterate(engine, on, rival, _no_callback)
     return trial.bound > rival.lower_bound
 
 
