@@ -64,6 +64,8 @@ MOST_KERNEL_FACTORS_OF_MANY: Final = 500
 PRUNING_MARGIN: Final = 0.9
 # Iterations after which the bound has to be higher with fewer factors, or they stay.
 TRIAL_ITERATIONS: Final = 12
+# The same for one factor more than are allowed, before a warning says that the bound would like it.
+CEILING_ITERATIONS: Final = 60
 # Where they do, so many of the next weakest are left out one by one on trial (breast cancer: 15
 # factors have a bound .2 % higher than 16, and without the weakest it takes 85 iterations to see).
 NEXT_WEAKEST: Final = 3

@@ -178,18 +178,20 @@ def _after(found: Run, more: Run) -> Run:
 def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator) -> bool:
     """Whether the bound would be higher with one factor more.
 
-    Both begin again from the factors that were found, with and without the direction that these
-    leave most of, and have the same number of iterations.
+    Tried is the direction that the factors leave most of, with the curvature ratios that were
+    found, until the bound is higher, or stands still, or a factor goes again.
     """
-    as_many, _ = engine.project(found.state)
-    one_more = engine.with_residual_direction(found.state, as_many, rng)
-    bounds = []
-    for Z in (as_many, one_more):
-        now = Run(prepare_and_start(engine, plan.roles, Z)[1], Z)
-        for _ in range(tuning.TRIAL_ITERATIONS):
-            now = iterate(engine, plan, now, _no_callback)
-        bounds.append(now.lower_bound)
-    return bounds[1] > bounds[0]
+    Z, _ = engine.project(found.state)
+    Z = engine.with_residual_direction(found.state, Z, rng)
+    _, begin = prepare_and_start(engine, plan.roles, Z)
+    now = Run({name: replace(view, rho=found.state[name].rho) for name, view in begin.items()}, Z)
+    for _ in range(tuning.CEILING_ITERATIONS):
+        now = iterate(engine, plan, now, _no_callback)
+        if now.n_factors <= found.n_factors or now.converged:
+            break
+        if now.lower_bound > found.lower_bound:
+            return True
+    return False
 
 
 def _no_callback(_: Iteration) -> bool:
