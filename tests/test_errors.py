@@ -790,7 +790,7 @@ def test_words_are_not_mixed_up(value):
 NOISE = np.random.default_rng(0).standard_normal((40, 4))
 FORTY = {"x": NOISE[:, 1:], "y": NOISE[:, :1]}
 OFF = kofa.RBF(3.0, relevance="learn", sparsity=1e6)
-TWO_STEPS = kofa.KernelFactorRegressor("linear", max_iter=2)
+TWO_STEPS = kofa.KernelFactorRegressor(None, max_iter=2)
 
 
 def fit_on(kernel, data, **options):

@@ -75,7 +75,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(folder):
         ("report rna.csv -o r.html", "this is not a kofa model", 1),
         ("report model.kofa -o r.html --image-shape rna", "expected --image-shape VIEW=ROWSx", 2),
         ("report model.kofa -o r.html --image-shape rna=9x9", "81 pixels", 1),
-        ("report model.kofa -o r.html --sets no.gmt", "no.gmt: it cannot be read", 1),
+        ("report model.kofa -o r.html --sets no.gmt", "no.gmt: there is no such file", 1),
         ("report model.kofa -o r.html --sets two.gmt", "no view|sets", 1),
         ("report model.kofa -o r.html --evaluation rna.csv", "there is no column 'fold'", 1),
         ("report model.kofa -o r.html --covariates no.csv", "no.csv", 1),

@@ -31,27 +31,35 @@ X = Z @ rng.normal(size=(3, 8)) + 0.3 * rng.normal(size=(80, 8))
 Y = np.tanh(Z[:, :2]) + 0.1 * rng.normal(size=(80, 2))
 LABELS = np.array(["low", "high"])[(Z[:, 0] > 0).astype(int)]
 HOLES = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+# A kernel that some samples lack: factors of complete kernels are known after one iteration.
+LACKING = X[:, :3].copy()
+LACKING[:20] = np.nan
 
 FITS = {
     "two tables": ({"x": kofa.Real(), "y": kofa.Real()}, {"x": HOLES, "y": Y}, {}),
     "three starts": ({"x": kofa.Real()}, {"x": X}, {"n_init": 3, "random_state": 5}),
     "fewer factors": ({"x": kofa.Real(sparse=True)}, {"x": X}, {}),
     "output": (
-        {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()},
-        {"x": X, "y": Y},
+        {"x": kofa.Real(kernel="rbf"), "l": kofa.Real(kernel="rbf"), "y": kofa.Real()},
+        {"x": X, "l": LACKING, "y": Y},
         {"outputs": ["y"]},
     ),
     "labels": (
         {
             "x": kofa.Real(kernel=kofa.Mixture(["linear", "rbf", "laplacian"])),
+            "l": kofa.Real(kernel="rbf"),
             "c": kofa.Categorical(),
         },
-        {"x": HOLES, "c": LABELS},
+        {"x": HOLES, "l": LACKING, "c": LABELS},
         {"outputs": ["c"]},
     ),
     "landmarks at random": (
-        {"x": kofa.Real(kernel="rbf", landmarks=20), "y": kofa.Real()},
-        {"x": X, "y": Y},
+        {
+            "x": kofa.Real(kernel="rbf", landmarks=20),
+            "l": kofa.Real(kernel="rbf", landmarks=20),
+            "y": kofa.Real(),
+        },
+        {"x": X, "l": LACKING, "y": Y},
         {"outputs": ["y"], "random_state": 3},
     ),
     "double ARD": ({"x": kofa.Real(kernel="rbf", sparse="ard")}, {"x": X}, {"max_iter": 20}),

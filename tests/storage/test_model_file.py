@@ -647,8 +647,10 @@ def arrays_of(value, found):
 def test_file_is_not_much_larger_than_its_arrays(kernel, path):
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
-    x = pd.DataFrame(rng.normal(size=(200, 500))).rename(columns="gene{}".format)
-    y = pd.DataFrame(rng.normal(size=(200, 50)))
+    z = rng.normal(size=(200, 10))
+    x = pd.DataFrame(z @ rng.normal(size=(10, 500)) + rng.normal(size=(200, 500)))
+    x = x.rename(columns="gene{}".format)
+    y = pd.DataFrame(z @ rng.normal(size=(10, 50)) + rng.normal(size=(200, 50)))
     views = {"x": kofa.Real(kernel=kernel), "y": kofa.Real()}
     with quiet():
         model = kofa.FactorModel(views, n_factors=10, max_iter=3).fit({"x": x, "y": y})

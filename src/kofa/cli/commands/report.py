@@ -28,7 +28,7 @@ def report(
     evaluation: Annotated[Path | None, _EVALUATION] = None,
     predictions: Annotated[Path | None, _PREDICTIONS] = None,
     image_shape: Annotated[Words, _SHAPE] = None,
-    title: Annotated[str | None, option("TEXT", "Heading of the page.")] = None,
+    title: Annotated[str | None, option("TITLE", "Heading of the page.")] = None,
     force: Force = False,
     tables: dict[str, Any],
     screen: Screen,
