@@ -110,9 +110,9 @@ def test_views_without_kernels_have_their_name():
 
 def test_a_kernel_its_reconstruction_and_the_error(kernels):
     model, data = kernels
-    figure = kofa.plot.kernel(model, data, "w", by=None)
+    figure = kofa.plot.kernel(model, data, "x", by=None)
     kernel, back, error = (values_of(ax.images[0]) for ax in figure.axes[:3])
-    assert back == pytest.approx(np.asarray(model.reconstruct(data, "w")))
+    assert back == pytest.approx(np.asarray(model.reconstruct(data, "x")))
     assert error == pytest.approx(kernel - back)
     assert np.abs(error).max() < 0.2 * np.abs(kernel).max()
     limits = {ax.images[0].get_clim() for ax in figure.axes[:3]}

@@ -39,9 +39,16 @@ def flag(text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=text, **more)
 
 
-def number(text: str, metavar: str = "N", least: float = 1, panel: str | None = None) -> Any:
+def number(
+    text: str, metavar: str = "N", least: float = 1, panel: str | None = None, names: Any = ()
+) -> Any:
     """An option that takes a number."""
-    return option(metavar, text, min=least, rich_help_panel=panel)
+    return option(metavar, text, *names, min=least, rich_help_panel=panel)
+
+
+def how_many(text: str) -> Any:
+    """-n: the number of what is shown."""
+    return number(text, names=("--n", "-n"))
 
 
 def file_argument(metavar: str, text: str) -> Any:

@@ -8,7 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from kofa.cli.display import Screen
-from kofa.cli.options import Words, flag, name_given, number, option, out_option, path_given
+from kofa.cli.options import (
+    Words,
+    flag,
+    how_many,
+    name_given,
+    number,
+    option,
+    out_option,
+    path_given,
+)
 
 # Every plot, and what it shows.
 PLOTS = {
@@ -73,7 +82,7 @@ def plot(
     x: Annotated[str | None, _of_factors("FACTOR", "The factor along x.")] = None,
     y: Annotated[str | None, _of_factors("FACTOR", "The factor along y.")] = None,
     z: Annotated[str | None, _of_factors("FACTOR", "A third factor.")] = None,
-    n: Annotated[int | None, number("How many to show.")] = None,
+    n: Annotated[int | None, how_many("How many to show.")] = None,
     colour: Annotated[str | None, option("COLUMN", _COLOUR, rich_help_panel=_SAMPLES)] = None,
     by: Annotated[
         str | None,

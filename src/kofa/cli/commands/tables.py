@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from kofa.cli.display import Screen
-from kofa.cli.options import ModelFile, Words, number, option
+from kofa.cli.options import ModelFile, Words, how_many, option
 
 ViewNames = Annotated[Words, typer.Argument(metavar="[VIEW]...", help="Views; default all.")]
 _FACTOR = option("FACTOR", "By name, or position from 0; repeat for more.", "--factor", "-f")
@@ -21,7 +21,7 @@ def weights(
     model: ModelFile,
     views: ViewNames = None,
     factor: FactorNames = None,
-    n: Annotated[int | None, number(_N)] = None,
+    n: Annotated[int | None, how_many(_N)] = None,
     result: dict[str, Any],
     screen: Screen,
 ) -> None:
