@@ -13,8 +13,6 @@ from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.start import prepare_and_start
 from kofa.linalg import IntArray
 
-_NEVER = 10**9  # iterations
-
 
 def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journal) -> Run:
     """From one state to the end, with as few factors as the bound likes.
@@ -71,11 +69,9 @@ def with_fewer(
 
 def _is_better(engine: Engine, plan: Plan, found: Run, trial: _Trial) -> bool:
     """Whether the bound is higher than that of all factors after as many more iterations."""
-    # Where it stands still it is not to change what its bound means (curvature ratios).
-    on = replace(plan, settings=replace(plan.settings, patience=_NEVER))
-    rival = found
+    rival, on_trial = found, _on_trial(engine, plan)
     for _ in trial.end.history:
-        rival = iterate(engine, on, rival, _no_callback)
+        rival = iterate(engine, on_trial, rival, _no_callback)
     return trial.bound > rival.lower_bound
 
 
@@ -86,7 +82,7 @@ def _accepted(engine: Engine, plan: Plan, found: Run, trial: _Trial, notify: Cal
         if notify(replace(iteration, n_iter=before + n)):
             end = trial.begin
             for _ in range(n):  # the same again, up to where it stops
-                end = iterate(engine, plan, end, _no_callback)
+                end = iterate(engine, _on_trial(engine, plan), end, _no_callback)
             return replace(_after(_changed(found), end), stopped=True, converged=False)
     return _after(_changed(found), trial.end)
 
@@ -136,13 +132,26 @@ def _trial(engine: Engine, plan: Plan, found: Run, factors: IntArray) -> _Trial 
     """Some iterations with these factors only, or None if the bound will hardly be higher."""
     fewer, last = kept(engine, found, factors), -np.inf
     now = begin = Run(fewer.state, fewer.Z)
+    on_trial = _on_trial(engine, plan)
     for _ in range(tuning.TRIAL_ITERATIONS):
-        now = iterate(engine, plan, now, _no_callback)
+        now = iterate(engine, on_trial, now, _no_callback)
         gap = found.lower_bound - now.lower_bound
-        if now.converged or tuning.TRIAL_ITERATIONS * (now.lower_bound - last) < gap:
+        if (now.converged and on_trial is plan) or tuning.TRIAL_ITERATIONS * (
+            now.lower_bound - last
+        ) < gap:
             break
         last = now.lower_bound
     return _Trial(begin, now) if now.lower_bound > found.lower_bound else None
+
+
+def _on_trial(engine: Engine, plan: Plan) -> Plan:
+    """At the end of a fit curvature ratios follow each iteration of a trial.
+
+    With those of more factors, which are larger, the bound of fewer looks too low.
+    """
+    if plan.settings.patience == 1 or not any(engine.likelihoods.values()):
+        return plan
+    return replace(plan, settings=replace(plan.settings, patience=0))
 
 
 def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
