@@ -112,7 +112,7 @@ def check_file(command, frame, name="out.csv"):
         if frame[column].dtype.kind == "f":
             assert np.allclose(found[str(column)], frame[column], equal_nan=True)
         else:
-            texts = found[str(column)].fillna("").astype(str).tolist()
+            texts = ["" if pd.isna(one) else str(one) for one in found[str(column)]]
             assert texts == frame[column].astype(str).tolist()
 
 
