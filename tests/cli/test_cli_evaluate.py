@@ -65,7 +65,10 @@ def test_the_baseline_predicts_the_mean_or_the_shares(folder):  # noqa: ARG001
     assert whole["log_loss"] == pytest.approx(np.log(2), abs=0.05)
 
 
-@pytest.mark.parametrize("output", ["real", "positive", "binary", "label", "count"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("positive", "label", "count")]
+
+
+@pytest.mark.parametrize("output", ["real", "binary", *SLOW])
 @pytest.mark.filterwarnings("ignore")
 def test_every_kind_of_output_is_evaluated(output, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
