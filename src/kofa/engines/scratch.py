@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import tempfile
 import weakref
 
@@ -31,6 +32,8 @@ def on_disk(shape: tuple[int, int]) -> Array:
 
 def out_of_memory() -> None:
     """Keep what was read or written of these arrays in their files only."""
+    if sys.platform == "win32":  # which cannot be told
+        return
     for one in _MAPPED:
         mapped = one()
         if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
