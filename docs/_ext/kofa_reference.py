@@ -93,6 +93,7 @@ def _names(parameter: Any) -> str:
 
 def _meaning(parameter: Any) -> str:
     text = MARKUP.sub("", parameter.help or "").replace("*", r"\*").replace("|", r"\|")
+    text = re.sub(r":(?=\S)", r"\\:", text)  # FILE:COLUMN is no address
     default = parameter.default
     if isinstance(default, str | int | float) and not isinstance(default, bool) and default != "":
         text += f" Default: ``{default}``."
