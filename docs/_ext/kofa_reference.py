@@ -88,7 +88,7 @@ def _names(parameter: Any) -> str:
     if _is_argument(parameter):
         return f"``{parameter.metavar or parameter.name.upper()}``"
     names = ", ".join(f"``{name}``" for name in (*parameter.opts, *parameter.secondary_opts))
-    return f"{names} {parameter.metavar}" if parameter.metavar else names
+    return f"{names} ``{parameter.metavar}``" if parameter.metavar else names
 
 
 def _meaning(parameter: Any) -> str:
