@@ -90,6 +90,23 @@ def corners(n: int) -> Row:
     return _counted(results, f"{TRUE} factors found, corners, N = {n:,}")
 
 
+FEW_COLUMNS = {12: 2, 18: 3, 40: 6}  # and the factors in them
+
+
+def few_columns() -> Row:
+    """Nearly as many factors as columns may start, and have to go; columns have their own noise."""
+    results = []
+    for (columns, k), n, seed in product(FEW_COLUMNS.items(), (200, 1000, 5000, 20_000), SEEDS):
+        rng = np.random.default_rng(seed)
+        noise = rng.uniform(0.3, 2.0, columns) * rng.standard_normal((n, columns))
+        y = rng.standard_normal((n, k)) @ rng.standard_normal((k, columns)) + noise
+        too_many = (
+            _n_factors({"a": y[:, : columns // 2], "b": y[:, columns // 2 :]}, "Real", None) - k
+        )
+        results.append((f"{k} in {columns} columns, N = {n:,}", too_many))
+    return _counted(results, "factors found in 12 to 40 columns, N = 200 to 20,000, Real", right=0)
+
+
 def _n_factors(tables: dict[str, Array], kind: str, allowed: int | None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -97,9 +114,9 @@ def _n_factors(tables: dict[str, Array], kind: str, allowed: int | None) -> int:
     return int(model.n_factors_)
 
 
-def _counted(results: list[tuple[str, int]], what: str) -> Row:
-    exact = np.mean([k == TRUE for _, k in results])
-    wrong = {f"{name}: {k}" for name, k in results if k != TRUE}
+def _counted(results: list[tuple[str, int]], what: str, right: int = TRUE) -> Row:
+    exact = np.mean([k == right for _, k in results])
+    wrong = {f"{name}: {k}" for name, k in results if k != right}
     text = f"{exact:.0%} of {len(results)}" + (f" ({'; '.join(sorted(wrong))})" if wrong else "")
     return Row(what, float(exact), Mark(low=0.9), text)
 
@@ -210,6 +227,7 @@ EXPERIMENTS: dict[str, Measurement] = {
     f"factors-{n}-{kind.lower()}": partial(grid, n, kind)
     for n, kind in product((200, 500, 5000), KINDS)
 }
+EXPERIMENTS["factors-few-columns"] = few_columns
 EXPERIMENTS |= {f"factors-corners-{n}": partial(corners, n) for n in CORNERS}
 EXPERIMENTS |= {
     f"agreement-{which}-{name}": partial(again, name, which == "halves")

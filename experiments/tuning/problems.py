@@ -31,6 +31,7 @@ class Problem:
 FACTORS = (
     "TRIAL_ITERATIONS",
     "NEXT_WEAKEST",
+    "COLUMNS_PER_FACTOR",
     "COARSE_TOL",
     "PRUNING_MARGIN",
     "*_READ_OUT",

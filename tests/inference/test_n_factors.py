@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
@@ -14,3 +15,27 @@ def test_a_factor_too_many_is_left_out_where_it_is_not_the_weakest():
     free, limited = (FactorModel(None, k).fit(tables) for k in (None, 20))
     assert free.n_factors_ == limited.n_factors_
     assert free.lower_bound_ == pytest.approx(limited.lower_bound_, rel=1e-3)
+
+
+def few_columns(n: int, seed: int) -> dict[str, np.ndarray]:
+    """Three factors in 18 columns: one of all, one of each view."""
+    rng = np.random.default_rng(seed)
+    weights = {"a": rng.normal(size=(3, 12)), "b": rng.normal(size=(3, 6))}
+    weights["a"][2] = weights["b"][1] = 0.0
+    z = rng.normal(size=(n, 3))
+    return {name: z @ w + rng.normal(size=(n, w.shape[1])) for name, w in weights.items()}
+
+
+@pytest.mark.parametrize(("n", "seed"), [(5000, 0), (1000, 3)])
+def test_the_number_of_factors_is_found_in_few_columns(n, seed):
+    """Of as many factors as columns 15 stayed, and half of too many may be too few."""
+    data = few_columns(n, seed)
+    model = FactorModel().fit(data)
+    known = FactorModel(n_factors=3).fit(data)  # no warning that more are wanted
+    assert model.n_factors_ == 3
+    assert model.lower_bound_ == pytest.approx(known.lower_bound_, rel=1e-3)
+
+
+def test_a_ceiling_below_the_number_of_factors_warns():
+    with pytest.warns(UserWarning, match="All 2 factors are in use"):
+        FactorModel(n_factors=2).fit(few_columns(1000, 1))

@@ -158,7 +158,7 @@ def _best_start(
                 state = start(engine, prepared, Z)
             begin = Run(state, Z)
             tell = _of_start(notify, nth) if nth else notify
-            candidate = journal.begin() or ascend(engine, plan, begin, tell, journal)
+            candidate = journal.begin() or ascend(engine, plan, begin, leading, tell, journal)
             journal.end(candidate)
         logger.info(
             "start %d: bound %.6g, %d iterations",

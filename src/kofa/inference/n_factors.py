@@ -7,30 +7,33 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kofa import tuning
-from kofa.inference.engine import Engine
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.loop import iterate, kept, run
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.start import prepare_and_start
 from kofa.linalg import IntArray
 
 
-def ascend(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journal) -> Run:
+def ascend(
+    engine: Engine, plan: Plan, begin: Run, leading: Latents, notify: Callback, journal: Journal
+) -> Run:
     """From one state to the end, with as few factors as the bound likes.
 
     The weak factors go first where the bound is nearly still: to wait for each digit of theirs
-    takes most of the iterations.
+    takes most of the iterations. `leading`: the directions with which fewer factors start anew.
     """
     if plan.exact:
         return run(engine, plan, begin, notify, journal)
-    found, least = run(engine, _stage(plan, tuning.EARLY_TOL), begin, notify, journal), 0
-    found, _ = with_fewer(engine, _stage(plan, tuning.EARLY_TOL), found, notify, journal)
+    early = _stage(plan, tuning.EARLY_TOL)
+    found, least = run(engine, early, begin, notify, journal), 0
+    found, _ = with_fewer(engine, early, found, leading, notify, journal)
     for stage in (_stage(plan, tuning.COARSE_TOL), plan):
         if found.converged and not found.stopped:
             found = _after(found, _run_on(engine, stage, found, notify, journal))
         # What was too few where the bound was nearly still is so at the end; the weakest is asked.
         least = min(least, found.n_factors - 2)
         others = tuning.NEXT_WEAKEST if stage is plan else 0
-        found, least = with_fewer(engine, stage, found, notify, journal, least, others)
+        found, least = with_fewer(engine, stage, found, leading, notify, journal, least, others)
     return found
 
 
@@ -44,6 +47,7 @@ def with_fewer(
     engine: Engine,
     plan: Plan,
     found: Run,
+    leading: Latents,
     notify: Callback,
     journal: Journal,
     least: int = 0,
@@ -59,6 +63,8 @@ def with_fewer(
         trial, least = _without_weakest(engine, plan, found, least)
         if trial is None:
             trial = _without_another(engine, plan, found, others)
+        if trial is None:
+            trial = _started_anew(engine, plan, found, leading, at_end=others > 0)
         if trial is None or not _is_better(engine, plan, found, trial):
             break
         found = _accepted(engine, plan, found, trial, notify)
@@ -69,10 +75,15 @@ def with_fewer(
 
 def _is_better(engine: Engine, plan: Plan, found: Run, trial: _Trial) -> bool:
     """Whether the bound is higher than that of all factors after as many more iterations."""
-    rival, on_trial = found, _on_trial(engine, plan)
-    for _ in trial.end.history:
-        rival = iterate(engine, on_trial, rival, _no_callback)
+    rival = _further(engine, _on_trial(engine, plan), found, len(trial.end.history))
     return trial.bound > rival.lower_bound
+
+
+def _further(engine: Engine, plan: Plan, now: Run, n_iter: int) -> Run:
+    """After so many more iterations."""
+    for _ in range(n_iter):
+        now = iterate(engine, plan, now, _no_callback)
+    return now
 
 
 def _accepted(engine: Engine, plan: Plan, found: Run, trial: _Trial, notify: Callback) -> Run:
@@ -80,9 +91,8 @@ def _accepted(engine: Engine, plan: Plan, found: Run, trial: _Trial, notify: Cal
     before = len(found.history)
     for n, iteration in enumerate(trial.end.history, 1):
         if notify(replace(iteration, n_iter=before + n)):
-            end = trial.begin
-            for _ in range(n):  # the same again, up to where it stops
-                end = iterate(engine, _on_trial(engine, plan), end, _no_callback)
+            # The same again, up to where it stops
+            end = _further(engine, _on_trial(engine, plan), trial.begin, n)
             return replace(_after(_changed(found), end), stopped=True, converged=False)
     return _after(_changed(found), trial.end)
 
@@ -96,7 +106,7 @@ def _without_weakest(
         number, size = found.n_factors - size, size // 2
         if number <= least:
             continue
-        trial = _trial(engine, plan, found, np.arange(number))
+        trial = _trial(engine, plan, found, _left(engine, found, np.arange(number)))
         if best is not None and (trial is None or trial.bound < best.bound):
             break
         best, least = trial, number if trial is None else least
@@ -110,15 +120,53 @@ def _without_another(engine: Engine, plan: Plan, found: Run, n: int) -> _Trial |
     """
     factors = np.arange(found.n_factors)
     for weak in factors[-1 - n : -1][::-1]:
-        trial = _trial(engine, plan, found, np.delete(factors, weak))
+        trial = _trial(engine, plan, found, _left(engine, found, np.delete(factors, weak)))
         if trial is not None:
             return trial
     return None
 
 
+def _started_anew(
+    engine: Engine, plan: Plan, found: Run, leading: Latents, at_end: bool
+) -> _Trial | None:
+    """The best trial from fewer of the leading directions, where columns are few.
+
+    Nearly as many factors as columns leave next to no noise, and where they have come from there,
+    those that are left take hundreds of iterations to give it back. First the half is tried; at the
+    end also others, and one more, since the half may have been too few.
+    """
+    columns, most = sum(view.n_columns for view in found.state.values()), leading.shape[1]
+    if columns >= tuning.COLUMNS_PER_FACTOR * most:
+        return None
+    number = found.n_factors
+    numbers = {number - number // 2**n for n in range(1, number.bit_length() if at_end else 2)}
+    if at_end:
+        numbers.add(number + 1)
+    trials = [
+        _trial(engine, plan, found, _start(engine, plan, engine.keep(leading, np.arange(k)), found))
+        for k in sorted(numbers)
+        if k <= most and k != number
+    ]
+    better = [trial for trial in trials if trial is not None]
+    return max(better, key=lambda trial: trial.bound, default=None)
+
+
+def _start(engine: Engine, plan: Plan, Z: Latents, found: Run) -> Run:
+    """A run from these factors, with the curvature ratios that were found."""
+    _, state = prepare_and_start(engine, plan.roles, Z)
+    rho = {name: view.rho for name, view in found.state.items()}
+    return Run({name: replace(view, rho=rho[name]) for name, view in state.items()}, Z)
+
+
+def _left(engine: Engine, found: Run, factors: IntArray) -> Run:
+    """A run with these factors only."""
+    fewer = kept(engine, found, factors)
+    return Run(fewer.state, fewer.Z)
+
+
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Some iterations with fewer factors."""
+    """Some iterations with other factors."""
 
     begin: Run
     end: Run
@@ -128,11 +176,9 @@ class _Trial:
         return self.end.lower_bound
 
 
-def _trial(engine: Engine, plan: Plan, found: Run, factors: IntArray) -> _Trial | None:
-    """Some iterations with these factors only, or None if the bound will hardly be higher."""
-    fewer, last = kept(engine, found, factors), -np.inf
-    now = begin = Run(fewer.state, fewer.Z)
-    on_trial = _on_trial(engine, plan)
+def _trial(engine: Engine, plan: Plan, found: Run, begin: Run) -> _Trial | None:
+    """Some iterations with other factors, or None if the bound will hardly be higher."""
+    now, last, on_trial = begin, -np.inf, _on_trial(engine, plan)
     for _ in range(tuning.TRIAL_ITERATIONS):
         now = iterate(engine, on_trial, now, _no_callback)
         gap = found.lower_bound - now.lower_bound
@@ -188,18 +234,18 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     """Whether the bound would be higher with one factor more.
 
     Tried is the direction that the factors leave most of, with the curvature ratios that were
-    found, until the bound is higher, or stands still, or a factor goes again.
+    found, until the bound is higher, also than that of the same start without it, or stands
+    still, or a factor goes again.
     """
     Z, _ = engine.project(found.state)
-    Z = engine.with_residual_direction(found.state, Z, rng)
-    _, begin = prepare_and_start(engine, plan.roles, Z)
-    now = Run({name: replace(view, rho=found.state[name].rho) for name, view in begin.items()}, Z)
-    for _ in range(tuning.CEILING_ITERATIONS):
+    rival = _start(engine, plan, Z, found)
+    now = _start(engine, plan, engine.with_residual_direction(found.state, Z, rng), found)
+    for n in range(1, tuning.CEILING_ITERATIONS + 1):
         now = iterate(engine, plan, now, _no_callback)
         if now.n_factors <= found.n_factors or now.converged:
             break
         if now.lower_bound > found.lower_bound:
-            return True
+            return now.lower_bound > _further(engine, plan, rival, n).lower_bound
     return False
 
 
