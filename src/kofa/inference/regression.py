@@ -178,7 +178,7 @@ def _ascend(
     last = -np.inf
     for _ in range(_ROUNDS):
         found = step(view)
-        if found.bound - last < tuning.TOL_WITH_OUTPUTS * n_samples:
+        if found.bound - last < tuning.REGRESSION_TOL * n_samples:
             break
         view, last = found.view, found.bound
     return found
