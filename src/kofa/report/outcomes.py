@@ -23,9 +23,14 @@ from kofa.scoring.truth import Compared, compared, means
 
 HELD_OUT = "in held-out samples"
 _ORIGINS = {
-    True: "in the samples of the fit, which flatters",
+    True: "in the samples of the fit",
     False: "in the data that were passed",
-    None: "in the data that were passed, which flatters if they were in the fit",
+    None: "in the data that were passed",
+}
+_CAVEATS = {
+    True: ", which are predicted better than new ones",
+    False: "",
+    None: ", which are predicted better than new ones if they were in the fit",
 }
 
 
@@ -85,6 +90,7 @@ class Evaluation:
     predictions: Any  # likewise
     origin: str
     held_out: bool
+    caveat: str = ""  # why the scores of new samples are others
 
     def of(self, output: str) -> dict[str, float]:
         """The scores of all columns and folds of an output together."""
@@ -122,7 +128,7 @@ def evaluation_of(
     own = pd.concat([one.rows for one in truths], ignore_index=True) if truths else None
     if evaluation is None:
         scores = pd.concat([one.scores for one in truths], ignore_index=True) if truths else None
-        return Evaluation(scores, own, _ORIGINS[of_fit], held_out=False)
+        return Evaluation(scores, own, _ORIGINS[of_fit], False, _CAVEATS[of_fit])
     scores, predictions = read_evaluation(evaluation)
     _check_views(scores, fitted)
     return Evaluation(scores, predictions, HELD_OUT, held_out=True)
