@@ -478,12 +478,15 @@ def test_ids_that_are_called_as_a_result_get_another_name():
 def test_models_of_arrays_predict_into_every_format():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((30, 3))
-    kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}).fit({"x": x, "y": x[:, :2]}).save("m")
+    model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()})
+    model.fit({"x": x, "y": x[:, :2]}).save("m")
+    expected = model.predict({"x": x}, "y")
     pd.DataFrame(x, columns=[f"x{j}" for j in range(3)]).to_csv("x.csv")
     pd.DataFrame(x).to_csv("numbers.csv")
-    for name in ("out.csv", "out.parquet"):
-        run(f"predict m -v x=x.csv -t y -o {name} -q")
-        run(f"predict m -v x=numbers.csv -t y -o {name} -q")
+    for name, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
+        for table in ("x.csv", "numbers.csv"):
+            run(f"predict m -v x={table} -t y -o {name} -q")
+            assert read(name).to_numpy()[:, -2:] == pytest.approx(expected)
 
 
 # ---------------------------------------------------------------- init

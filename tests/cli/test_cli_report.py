@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -27,8 +29,12 @@ def test_a_study_brings_predictions(folder, data):
     assert 'id="predictions"' in (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_views_can_be_named():
+def test_views_can_be_named(folder):
     run(f"{COMMAND} --view rna=rna.csv --view protein=protein.csv")
+    groups = set(re.findall(r'"group":"(\w+)"', (folder / "report.html").read_text("utf-8")))
+    assert groups == {"predictions", "rna"}  # of the colours of samples
+    run(f"{COMMAND} --force")
+    assert '"group":"rna"' not in (folder / "report.html").read_text("utf-8")
 
 
 def test_covariates_sets_and_an_evaluation(folder):

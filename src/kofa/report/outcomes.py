@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from kofa.data.tables import import_pandas
-from kofa.errors import DataError, FileError
+from kofa.errors import DataError
 from kofa.inspection.features import column_names
 from kofa.linalg import Array
 from kofa.preparation.fitted import Fitted
+from kofa.report.evaluation_file import read_evaluation as read_evaluation_file
 from kofa.results.answers import from_others, given
 from kofa.scoring.summaries import score_summary
 from kofa.scoring.tables import ALL, PREDICTION_FIELDS, SCORE_FIELDS
@@ -160,42 +160,17 @@ def read_evaluation(evaluation: Any) -> tuple[Any, Any]:
 def _read(given: Any, fields: Sequence[str]) -> Any:
     """A table with these columns, or the file of one."""
     named = isinstance(given, str | PathLike)
-    table = _of_file(Path(given)) if named else given
+    table = read_evaluation_file(Path(given)) if named else given
     lacking = [field for field in fields if field not in getattr(table, "columns", ())]
     if lacking:
         what = (
             f"expected a table as from kofa.cross_validate, but there is no column {lacking[0]!r}"
         )
-        raise DataError(what, source=given if named else "evaluation", cure=_CURE)
+        cure = "pass what kofa evaluate -o wrote"
+        raise DataError(what, source=given if named else "evaluation", cure=cure)
     return table
 
 
 def _fold(value: Any) -> Any:
     text = str(value)
     return int(text) if text.isdecimal() else text
-
-
-def _of_file(path: Path) -> Any:
-    pd = import_pandas()
-    try:
-        if path.suffix.lower() == ".json":
-            return pd.DataFrame(_records(json.loads(path.read_text(encoding="utf-8"))))
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return pd.read_parquet(path)
-        sep = "\t" if ".tsv" in path.suffixes else ","
-        return pd.read_csv(path, sep=sep, dtype=dict.fromkeys(_WORDS, str))
-    except OSError as error:
-        raise FileError(f"it cannot be read ({error.strerror or error})", path) from error
-    except (ValueError, TypeError) as error:
-        raise FileError(f"it is no table of scores ({error})", path, cure=_CURE) from error
-
-
-_CURE = "pass what kofa evaluate -o wrote"
-_WORDS = ("fold", "view", "column", "sample")  # columns of names, whatever these look like
-
-
-def _records(found: Any) -> Any:
-    """The rows of a table, which may stand under a name."""
-    if isinstance(found, Mapping):
-        return next((one for one in found.values() if isinstance(one, list)), [])
-    return found

@@ -262,7 +262,22 @@ def vectors(found: Found) -> Section | None:
 
 
 def kernels(found: Found) -> Section | None:
-    """Shares of views and kernels in the factors, and in each output."""
+    """Kernels, and the shares of views and kernels in the factors and in each output."""
+    panels = [panel for panel in (_shares(found), _kernels(found)) if panel is not None]
+    if not panels:
+        return None
+    title = "Kernels and shares of views" if found.fitted.kernels else "Shares of views"
+    text = (
+        "Of the factors: the share in what is known about them. Of an output: the share in the "
+        "variance of its predictions. A view has one share for each of its kernels."
+        if panels[0].name == "kernels"
+        else "The kernels through which views are explained."
+    )
+    return Section("kernels", title, text, tuple(panels))
+
+
+def _shares(found: Found) -> Panel | None:
+    """Where there are several to share."""
     fitted, pd = found.fitted, import_pandas()
     if not fitted.kernels and not fitted.outputs:
         return None
@@ -270,35 +285,29 @@ def kernels(found: Found) -> Section | None:
     parts += [found.model.kernel_weights(name).assign(of=name) for name in fitted.outputs]
     table = pd.concat(parts, ignore_index=True)
     table = table.assign(part=_parts(table))[["of", "view", "kernel", "weight", "part"]]
-    picture = drawn(
-        "stacked",
-        "Share of each view and kernel in the factors, and in each output",
-        label="of",
-        part="part",
-        value="weight",
-    )
-    text = (
-        "Of the factors: the share in what is known about them. Of an output: the share in the "
-        "variance of its predictions."
-    )
-    if fitted.kernels:
-        text += " Views without a kernel count as one."
-    title = "Kernels and shares of views" if fitted.kernels else "Shares of views"
-    own = {"shares": ("weight",), "hidden": ("part",) if fitted.kernels else ("part", "kernel")}
-    panels = [Panel("kernels", table, title, picture, **own)]
-    if fitted.kernels:
-        told = pd.DataFrame(
-            [
-                {
-                    "view": name,
-                    "kernel": few_digits(repr(kernel)),
-                    "landmarks": len(fitted.views[name].landmarks),
-                }
-                for name, kernel in fitted.kernels.items()
-            ]
-        )
-        panels.append(Panel("kernels-learnt", told, "Kernels as fit resolved them"))
-    return Section("kernels", title, text, tuple(panels))
+    if table["part"].nunique() < 2:
+        return None
+    title = "Share of each view and kernel in the factors, and in each output"
+    picture = drawn("stacked", title, label="of", part="part", value="weight")
+    hidden = ("part",) if fitted.kernels else ("part", "kernel")
+    title = "Shares of views and kernels" if fitted.kernels else "Shares of views"
+    return Panel("kernels", table, title, picture, shares=("weight",), hidden=hidden)
+
+
+def _kernels(found: Found) -> Panel | None:
+    """The kernels with what was learnt of them."""
+    kernels = found.fitted.kernels
+    if not kernels:
+        return None
+    rows = [
+        {
+            "view": name,
+            "kernel": few_digits(repr(kernel)),
+            "landmarks": len(found.fitted.views[name].landmarks),
+        }
+        for name, kernel in kernels.items()
+    ]
+    return Panel("kernels-learnt", import_pandas().DataFrame(rows), "Kernels as fit resolved them")
 
 
 def _parts(table: Any) -> list[str]:

@@ -18,8 +18,8 @@ class TableView {
     const tools = few ? [] : [element("div", { class: "controls" }, labelled("Search the table", search))];
     this.head = element("tr", {});
     this.body = element("tbody", {});
-    this.caption = element("caption", {}, this.table.caption);
-    const shownTable = element("table", {}, this.caption, element("thead", {}, this.head), this.body);
+    this.caption = element("span", {}, this.table.caption);
+    const shownTable = element("table", {}, element("caption", {}, this.caption), element("thead", {}, this.head), this.body);
     const region = { class: "scroll", role: "region", tabindex: 0, "aria-label": this.table.caption };
     this.count = element("span", { role: "status" });
     this.back = button("Previous rows", () => this.turn(-1));
@@ -117,7 +117,7 @@ class TableView {
   lines(rows) {
     const columns = this.columns.map((column) => [column, shownCells(column, rows)]);
     return rows.map((_, k) => element("tr", {}, ...columns.map(([column, cells]) => {
-      const look = column.kind === "number" ? "number" : cells[k].length > 24 ? "long" : null;
+      const look = column.kind === "number" ? "number" : cells[k].length > 20 ? "long" : null;
       return element("td", { class: look }, cells[k]);
     })));
   }
