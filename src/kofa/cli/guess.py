@@ -257,3 +257,27 @@ def _with_unique_names(guesses: Sequence[Guess]) -> list[Guess]:
         taken.add(name)
         named.append(replace(guess, name=name))
     return named
+
+
+# ---------------------------------------------------------------- outputs
+
+
+def with_own_view(guesses: Sequence[Guess], column: str) -> list[Guess]:
+    """With a column of numbers as a view of its own, if one table alone has it."""
+    found = [guess for guess in guesses if not guess.alone and column in guess.columns]
+    if len(found) != 1:
+        return list(guesses)
+    old = found[0]
+    rest = [name for name in old.columns if name != column]
+    reading = {key: old.options[key] for key in old.options if key not in ("drop", "columns")}
+    own = replace(old, name=column, columns=[column], options=reading | {"columns": [column]})
+    others = [replace(old, columns=rest, options=_without(old.options, column))] if rest else []
+    at = list(guesses).index(old)
+    return [*guesses[:at], *others, own, *guesses[at + 1 :]]
+
+
+def _without(options: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """Options of reading that leave a column out."""
+    if "columns" in options:
+        return {**options, "columns": [one for one in options["columns"] if one != column]}
+    return {**options, "drop": [*options.get("drop", ()), column]}
