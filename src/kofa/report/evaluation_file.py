@@ -25,7 +25,7 @@ def read_evaluation(path: Path) -> Any:
     lacking = [field for field in fields if field not in frame]
     if lacking:
         what = f"expected scores or predictions, but there is no column {lacking[0]!r}"
-        raise FileError(what, path, column=lacking[0], cure=_CURE)
+        raise FileError(what, path, cure=_CURE)
     return frame.assign(**{name: _numbers(frame[name], path) for name in _NUMBERS if name in frame})
 
 

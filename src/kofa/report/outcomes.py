@@ -138,7 +138,8 @@ def _check_views(scores: Any, fitted: Fitted) -> None:
     unknown = [view for view in dict.fromkeys(scores["view"]) if view not in fitted.views]
     if unknown:
         what = f"it has scores of a view {unknown[0]!r}, which the model has not"
-        raise DataError(what, source="evaluation", cure="pass the evaluation of this model")
+        cure = "pass the evaluation of this model"
+        raise DataError(what, source="evaluation", option="evaluation", cure=cure)
 
 
 def read_evaluation(evaluation: Any) -> tuple[Any, Any]:
@@ -151,7 +152,8 @@ def read_evaluation(evaluation: Any) -> tuple[Any, Any]:
     scores = _read(given, SCORE_FIELDS)
     if "model" in scores and scores["model"].nunique() > 1:
         what = "expected the scores of one model but there are several"
-        raise DataError(what, source="evaluation", cure="keep the rows of this model")
+        cure = "keep the rows of this model"
+        raise DataError(what, source="evaluation", option="evaluation", cure=cure)
     # Folds are numbers or "all", which a file of text has as words.
     scores = scores.assign(fold=[_fold(one) for one in scores["fold"]])
     return scores, None if more is None else _read(more, PREDICTION_FIELDS)
@@ -163,9 +165,8 @@ def _read(given: Any, fields: Sequence[str]) -> Any:
     table = read_evaluation_file(Path(given)) if named else given
     lacking = [field for field in fields if field not in getattr(table, "columns", ())]
     if lacking:
-        what = (
-            f"expected a table as from kofa.cross_validate, but there is no column {lacking[0]!r}"
-        )
+        expected = "scores" if named else "a table as from kofa.cross_validate"
+        what = f"expected {expected}, but there is no column {lacking[0]!r}"
         cure = "pass what kofa evaluate -o wrote"
         raise DataError(what, source=given if named else "evaluation", cure=cure)
     return table

@@ -135,7 +135,8 @@ def plans_of(studies: Sequence[Path], outputs: Sequence[str] | None) -> dict[str
     stems = [path.stem for path in studies]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in studies]
     if len(set(names)) < len(names):
-        raise UsageError("expected different studies but one is given twice")
+        cure = "leave one out"
+        raise UsageError("expected different studies but one is given twice", cure=cure)
     return {
         name: plan_of(path, None, None, {}, options)
         for name, path in zip(names, studies, strict=True)
