@@ -94,6 +94,16 @@ def test_what_a_model_lacks_has_no_section():
     assert names == ["variance", "relevance", "weights", "bound"]
 
 
+def test_one_view_alone_shares_nothing():
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    data = {"x": x, "y": x[:, :1]}
+    for kernel, names in ((None, []), ("rbf", ["kernels-learnt"])):
+        views = {"x": kofa.Real(kernel=kernel), "y": kofa.Real()}
+        model = kofa.FactorModel(views, outputs=["y"], n_factors=2).fit(data)
+        found = [part for part in content_of(model).sections if part.name == "kernels"]
+        assert [panel.name for part in found for panel in part.panels] == names
+
+
 def test_association_and_enrichment_are_those_of_the_model(kinds):
     model, given, _ = kinds
     known = given["data"]["count"]

@@ -266,12 +266,13 @@ def kernels(found: Found) -> Section | None:
     panels = [panel for panel in (_shares(found), _kernels(found)) if panel is not None]
     if not panels:
         return None
+    if panels[0].name != "kernels":
+        text = "The kernels through which views are explained."
+        return Section("kernels", "Kernels", text, tuple(panels))
     title = "Kernels and shares of views" if found.fitted.kernels else "Shares of views"
     text = (
         "Of the factors: the share in what is known about them. Of an output: the share in the "
         "variance of its predictions. A view has one share for each of its kernels."
-        if panels[0].name == "kernels"
-        else "The kernels through which views are explained."
     )
     return Section("kernels", title, text, tuple(panels))
 
