@@ -783,9 +783,53 @@ def test_init_leaves_out_what_kofa_evaluate_wrote():
     shown = run("init --force").stdout
     assert "left out scores.csv: kofa evaluate wrote it" in shown
     assert "left out held_out.csv: kofa evaluate wrote it" in shown
-    assert "there is no view 'stag'; did you mean 'stage'?" in error(
+    assert "there is no view or column 'stag'; did you mean 'stage'?" in error(
         "init --force --outputs stag", 2
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--n-factors -3", "--n-factors: expected 1 or more"),
+        ("--n-factors many", "--n-factors: expected a whole number"),
+        ("--tol few", "--tol: expected a number"),
+        ("--tol -1", "--tol: expected 0 or more"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_values_of_options_are_refused_in_plain_words(options, said):
+    message = error(f"fit study.toml -o m.kofa {options}", 2)
+    assert message.startswith(said)
+    assert "Input" not in message
+
+
+@pytest.mark.usefixtures("model")
+def test_a_model_in_place_of_a_study_is_said_to_be_one():
+    said = "model.kofa: expected a study but this is a model; give the study.toml"
+    assert error("evaluate model.kofa").startswith(said)
+    assert "a categorical view has no standard dev" in error(
+        "predict model.kofa -v rna=rna.csv -t stage --std"
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_column_of_numbers_becomes_a_view_of_its_own_if_it_is_an_output():
+    run("init --force --outputs p1 --outputs stage")
+    plan = read_study(Path("study.toml"))
+    assert plan.model == {"outputs": ["p1", "stage"]}
+    found = plan.read()
+    assert list(found["p1"].columns) == ["p1"]
+    assert list(found["protein"].columns) == ["p0", "p2", "p3"]
+    tables()["protein"].rename(columns=str.upper).assign(p1=1.5).to_csv("twice.csv")
+    assert "no view or column 'p1'" in error("init --force --outputs p1", 2)  # which of the two?
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_view_of_one_column_may_be_named_by_it():
+    tables()["protein"][["p0"]].rename(columns={"p0": "months"}).to_csv("followup.csv")
+    run("init --force --outputs months")
+    assert "followup" not in read_study(Path("study.toml")).views
 
 
 @pytest.mark.usefixtures("folder")

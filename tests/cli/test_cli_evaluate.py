@@ -171,7 +171,9 @@ def test_wrong_files_are_one_line_and_code_1():
     assert "the output 'stage' is not read as in the other" in error(
         "compare study.toml other.toml"
     )
-    assert "there is no column 'fold'; kofa evaluate" in error("plot compare rna.csv -o x.png")
+    assert "there is no column 'fold'; pass what kofa evaluate" in error(
+        "plot compare rna.csv -o x.png"
+    )
     run("evaluate study.toml --outputs stage --cv 2 --tol 0.5 -o scores.csv -q")
     assert error("plot confusion scores.csv -o x.png").startswith("scores.csv: expected a table of")
 

@@ -130,13 +130,13 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
         ("--index=--5", 1, "there is no index column '--5'"),
         (f"--index {'9' * 5000}", 1, "there is no index column '999"),
         ("--index 99", 1, "there is no column 99 for the index"),
-        ("--encoding undefined", 2, "Unknown encoding 'undefined'"),
-        ("--encoding hex", 2, "Unknown encoding 'hex'"),
+        ("--encoding undefined", 2, "--encoding: unknown encoding 'undefined'"),
+        ("--encoding hex", 2, "--encoding: unknown encoding 'hex'"),
         ("--encoding ''", 2, "Unknown encoding ''"),
-        ("--sep 1", 2, "Expected sep to be a mark that cells do not have but got '1'"),
-        ("--decimal e", 2, "Expected decimal to be a mark that cells do not have but got 'e'"),
-        ("-o ''", 2, "Invalid value for '--out' / '-o': expected a name but got nothing"),
-        ("--study ''", 2, "Invalid value for '--study': expected a name but got nothing"),
+        ("--sep 1", 2, "--sep: expected a mark that cells do not have but got '1'"),
+        ("--decimal e", 2, "--decimal: expected a mark that cells do not have but got 'e'"),
+        ("-o ''", 2, "--out: expected a name but got nothing"),
+        ("--study ''", 2, "--study: expected a name but got nothing"),
         ("-o loop.csv", 1, "loop.csv: this link leads in a circle"),
         ("-v protein=loop.csv", 1, "loop.csv: this link leads nowhere"),
         ("-o pipe.csv", 1, "pipe.csv: expected the name of a file but this is a pipe or a device"),
@@ -177,7 +177,7 @@ def test_a_model_is_not_written_to_odd_places():
     ]:
         assert message in error(f"fit study.toml -o {place}")
         assert message in error(f"fit study.toml -o m.kofa --checkpoint {place}")
-    assert "Invalid value for '--out'" in error("fit study.toml -o ''", 2)
+    assert "--out: expected a name" in error("fit study.toml -o ''", 2)
     assert "m.kofa" not in names()
 
 
@@ -478,12 +478,15 @@ def test_ids_that_are_called_as_a_result_get_another_name():
 def test_models_of_arrays_predict_into_every_format():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((30, 3))
-    kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}).fit({"x": x, "y": x[:, :2]}).save("m")
+    model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()})
+    model.fit({"x": x, "y": x[:, :2]}).save("m")
+    expected = model.predict({"x": x}, "y")
     pd.DataFrame(x, columns=[f"x{j}" for j in range(3)]).to_csv("x.csv")
     pd.DataFrame(x).to_csv("numbers.csv")
-    for name in ("out.csv", "out.parquet"):
-        run(f"predict m -v x=x.csv -t y -o {name} -q")
-        run(f"predict m -v x=numbers.csv -t y -o {name} -q")
+    for name, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
+        for table in ("x.csv", "numbers.csv"):
+            run(f"predict m -v x={table} -t y -o {name} -q")
+            assert read(name).to_numpy()[:, -2:] == pytest.approx(expected)
 
 
 # ---------------------------------------------------------------- init

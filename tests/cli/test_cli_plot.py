@@ -170,7 +170,7 @@ def test_wrong_arguments_are_one_line_and_code_2(command, message):
     ("command", "message"),
     [
         ("plot bound nope.kofa -o x.png", "there is no such file"),
-        ("plot bound x.csv -o x.png", "kofa evaluate writes such a table"),
+        ("plot bound x.csv -o x.png", "pass what kofa evaluate -o wrote"),
         ("plot calibration plain.kofa -o x.png", "is of what kofa evaluate wrote"),
         ("plot bound plain.kofa -o no/x.png", "there is no folder 'no'"),
         ("plot relevance_vectors plain.kofa x -o x.png", "it has no relevance vectors"),

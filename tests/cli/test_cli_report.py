@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -27,8 +29,12 @@ def test_a_study_brings_predictions(folder, data):
     assert 'id="predictions"' in (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_views_can_be_named():
+def test_views_can_be_named(folder):
     run(f"{COMMAND} --view rna=rna.csv --view protein=protein.csv")
+    groups = set(re.findall(r'"group":"(\w+)"', (folder / "report.html").read_text("utf-8")))
+    assert groups == {"predictions", "rna"}  # of the colours of samples
+    run(f"{COMMAND} --force")
+    assert '"group":"rna"' not in (folder / "report.html").read_text("utf-8")
 
 
 def test_covariates_sets_and_an_evaluation(folder):
@@ -74,7 +80,9 @@ def test_a_file_that_is_there_is_replaced_only_by_force(folder):
         ("report model.kofa -o nowhere/r.html", "there is no folder 'nowhere'", 1),
         ("report rna.csv -o r.html", "this is not a kofa model", 1),
         ("report model.kofa -o r.html --image-shape rna", "expected --image-shape VIEW=ROWSx", 2),
-        ("report model.kofa -o r.html --image-shape rna=9x9", "81 pixels", 1),
+        ("report model.kofa -o r.html --image-shape rna=9x9", "81 pixels", 2),
+        ("report model.kofa -o r.html --image-shape rn=2x3", "--image-shape: unknown view 'rn'", 2),
+        ("report model.kofa -o r.html --study model.kofa", "expected a study but this is a mod", 1),
         ("report model.kofa -o r.html --sets no.gmt", "no.gmt: there is no such file", 1),
         ("report model.kofa -o r.html --sets two.gmt", "no view|sets", 1),
         ("report model.kofa -o r.html --evaluation rna.csv", "there is no column 'fold'", 1),

@@ -94,15 +94,27 @@ def test_what_a_model_lacks_has_no_section():
     assert names == ["variance", "relevance", "weights", "bound"]
 
 
+def test_one_view_alone_shares_nothing():
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    data = {"x": x, "y": x[:, :1]}
+    for kernel, names in ((None, []), ("rbf", ["kernels-learnt"])):
+        views = {"x": kofa.Real(kernel=kernel), "y": kofa.Real()}
+        model = kofa.FactorModel(views, outputs=["y"], n_factors=2).fit(data)
+        found = [part for part in content_of(model).sections if part.name == "kernels"]
+        assert [panel.name for part in found for panel in part.panels] == names
+
+
 def test_association_and_enrichment_are_those_of_the_model(kinds):
     model, given, _ = kinds
     known = given["data"]["count"]
     found = panels(content_of(model, given["data"], covariates=known, sets=given["sets"]))
-    same(found["association"].frame, model.associate(known, given["data"]))
-    same(
-        found["enrichment"].frame.drop(columns="view"),
-        model.enrich("real", given["sets"], data=given["data"]),
-    )
+    table, association = model.associate(known, given["data"]), found["association"].frame
+    assert len(table)
+    same(association, table)
+    assert association["effect"].tolist() == table["r"].tolist()  # of numbers
+    sets = model.enrich("real", given["sets"], data=given["data"])
+    assert set(sets["set"]) == set(given["sets"])
+    same(found["enrichment"].frame.drop(columns="view"), sets)
 
 
 def test_predictions_are_those_of_the_model(kinds):
@@ -209,14 +221,14 @@ def test_files_of_evaluations_are_read_back(scores, tmp_path, suffix, index):
 
 def test_files_that_are_no_evaluations_are_refused(tmp_path, scores):
     path = tmp_path / "scores.csv"
-    with pytest.raises(kofa.FileError, match=r"scores.csv: it cannot be read"):
+    with pytest.raises(kofa.FileError, match=r"scores.csv: there is no such file"):
         read_evaluation(path)
     path.write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(kofa.DataError, match="no column 'fold'; pass what kofa evaluate -o wrote"):
+    with pytest.raises(kofa.FileError, match="no column 'fold'; pass what kofa evaluate -o wrote"):
         read_evaluation(path)
     wrong = tmp_path / "scores.json"
     wrong.write_text("{", encoding="utf-8")
-    with pytest.raises(kofa.FileError, match="no table of scores"):
+    with pytest.raises(kofa.FileError, match="damaged or of another kind"):
         read_evaluation(wrong)
     with pytest.raises(kofa.DataError, match=r"expected a table as from kofa\.cross_validate"):
         read_evaluation(7)

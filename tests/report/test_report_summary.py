@@ -51,11 +51,13 @@ def test_holes_are_named_and_only_where_there_are_some():
 def test_factors_are_counted_by_the_views_that_they_link():
     links = [["rna", "drug"], ["rna", "drug"], ["rna"], []]
     assert summary.about_factors(links) == [
-        "The model has 4 factors.",
-        "2 link rna and drug, 1 is private to rna and 1 is active in no view.",
+        "The model has 4 factors: 2 link rna and drug; 1 is private to rna; 1 is active in no view."
     ]
-    assert summary.about_factors([["rna"]])[1] == "1 is private to rna."
-    assert summary.about_factors([["a", "b", "c"]])[1] == "1 links a, b and c."
+    assert summary.about_factors([["rna"]]) == ["The model has 1 factor: 1 is private to rna."]
+    assert summary.about_factors([["a", "b", "c"]]) == [
+        "The model has 1 factor: 1 links a, b and c."
+    ]
+    assert summary.about_factors([]) == ["The model has 0 factors."]
 
 
 def test_variance_names_the_strongest_factor_unless_it_is_all_there_is():
@@ -79,29 +81,29 @@ def test_sources_of_predictions_in_their_order():
 def test_scores_are_said_with_the_samples_that_they_are_of():
     scores = {"r2": 0.5, "rmse": 3.0, "d2": 0.4, "coverage": 0.9}
     assert summary.about_scores("age", scores, "in held-out samples") == [
-        "age: 50 % of the variance is explained and 90 % of the values lie in intervals of 90 % "
-        "in held-out samples."
+        "age (in held-out samples): 50 % of the variance is explained and 90 % of the values lie "
+        "in intervals of 90 %."
     ]
     assert summary.about_scores("stage", {"accuracy": 0.98, "auc": 0.995, "d2": 0.9}, "here") == [
-        "stage: 98 % of the labels are right, the area under the ROC curve is 0.99 and 90 % of the "
-        "deviance is explained here."
+        "stage (here): 98 % of the labels are right, the area under the ROC curve is 0.99 and 90 % "
+        "of the deviance is explained."
     ]
 
 
 def test_what_would_be_right_without_the_model_is_said_where_it_is_known():
     scores = {"accuracy": 0.9, "d2": 0.5}
     said = summary.about_scores("stage", scores, "here", {"accuracy": 0.4, "d2": 0.0})
-    assert said[0].endswith(" here; 40 % would be right without the model.")
+    assert said[0].endswith("; 40 % would be right without the model.")
     assert "without" not in summary.about_scores("stage", scores, "here")[0]
     assert "without" not in summary.about_scores("age", {"r2": 0.5}, "here", {"r2": 0.0})[0]
 
 
 def test_a_prediction_that_is_worse_than_none_is_said_to_be():
     assert summary.about_scores("age", {"r2": -0.1}, "here") == [
-        "age is not predicted better than by the mean here."
+        "age is not predicted better than by the mean (here)."
     ]
     assert summary.about_scores("stage", {"accuracy": 0.3, "d2": -0.1}, "here") == [
-        "stage is not predicted better than by the shares of its classes here."
+        "stage is not predicted better than by the shares of its classes (here)."
     ]
     assert summary.about_scores("age", {}, "here") == []
 
@@ -110,7 +112,8 @@ def test_whether_new_samples_were_evaluated():
     assert summary.about_evaluation(["age"], held_out=True) == []
     assert summary.about_evaluation([], held_out=False) == []
     assert summary.about_evaluation(["age"], held_out=False) == [
-        "How well age is predicted in new samples was not evaluated."
+        "How well age is predicted in new samples was not evaluated: use kofa evaluate, or "
+        "kofa.cross_validate."
     ]
 
 
@@ -123,8 +126,8 @@ def associations():
 
 def test_associations_beyond_chance_are_named_the_surest_first(associations):
     assert summary.about_associations(associations) == [
-        "Factors go with covariates: factor1 with age (r = −0.50, q = 1e-09) and factor1 with sex "
-        "(AUC = 0.70, q = 0.04)."
+        "Factors go with covariates: factor1 with age (r = −0.50, q = 1 × 10⁻⁹) and factor1 with "
+        "sex (AUC = 0.70, q = 0.04)."
     ]
 
 

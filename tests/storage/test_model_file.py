@@ -253,6 +253,10 @@ def test_parameters_are_restored(path):
     assert loaded.views["x"].kernel[1].groups == (1, 1, "a", None, 2.5)
 
 
+def test_a_seed_that_counts_as_a_number_is_saved_as_one(path):
+    assert saved(kofa.FactorModel(random_state=True).fit({"x": X}), path).random_state == 1
+
+
 def test_what_belongs_to_this_program_is_not_saved(path, tmp_path):
     model = kofa.FactorModel(
         callback=lambda _: None, random_state=np.random.default_rng(1), checkpoint=tmp_path / "c"

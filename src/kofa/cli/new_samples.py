@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from kofa.cli.guess import Cells
+from kofa.cli.cells import Cells
 
 
 def without_new_samples(tables: Sequence[Cells]) -> tuple[list[Cells], list[str]]:

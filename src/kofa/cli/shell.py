@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -23,6 +24,19 @@ WORDS = {
     "predict_quantiles": "--quantiles",
     "predict_proba": "--proba",
 }
+# What typer, in some version, says of a value, and what is said instead.
+_SAID = (
+    (r"Invalid value for '([^']+)'( / '[^']+')*: ", r"\1: "),
+    (r"Input should be greater than or equal to (\S+)", r"expected \1 or more"),
+    (r"Input should be less than or equal to (\S+)", r"expected \1 or less"),
+    (r"Input should be a valid integer.*", "expected a whole number"),
+    (r"Input should be a valid number.*", "expected a number"),
+    (r"(\S+) is not in the range x>=(\S+)", r"expected \2 or more but got \1"),
+    (r"('.*') is not a valid int(eger)?", r"expected a whole number but got \1"),
+    (r"('.*') is not a valid float", r"expected a number but got \1"),
+)
+_KINDS = re.compile(r"\b(Real|Positive|Binary|Categorical|Count) view\b")
+_FILES = ("FILE", "STUDY", "GMT", "NAME=FILE")  # what is wrong in a file is no wrong option
 _WrongOptions: Any = typer.BadParameter.__bases__[0]  # of click, which typer may have inside
 
 
@@ -58,6 +72,23 @@ class Command(PlainHelp, TyperCommand):
         end = args.index("--") if "--" in args else len(args)
         renamed = [_renamed(arg, known, Screen(_is_quiet(args))) for arg in args[:end]]
         return super().parse_args(ctx, [*renamed, *args[end:]])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it; an error about an option names it as it is written here."""
+        try:
+            return super().invoke(ctx)
+        except KofaError as error:
+            raise self._naming_option(error, ctx) from error
+
+    def _naming_option(self, error: KofaError, ctx: Any) -> KofaError:
+        name = f"--{str(error.option).replace('_', '-')}"
+        param = next((one for one in self.get_params(ctx) if name in one.opts), None)
+        somewhere = error.source not in (None, error.option)
+        if param is None or somewhere or not ctx.params.get(param.name):
+            return error
+        kind = type(error) if str(param.metavar).startswith(_FILES) else UsageError
+        what = error.what.replace(f"expected {error.option} to be ", "expected ")
+        return error.as_error(kind, what=what, source=name)
 
 
 def _renamed(argument: str, known: set[str], screen: Screen) -> str:
@@ -105,12 +136,14 @@ class Commands(PlainHelp, TyperGroup):
 def _in_words(error: Exception) -> str:
     """What went wrong, in a line."""
     if isinstance(error, KofaError):
-        return error.message(WORDS)
+        return _KINDS.sub(lambda kind: f"{kind[1].lower()} view", error.message(WORDS))
     if isinstance(error, ImportError):
         return str(error)
     if isinstance(error, _WrongOptions):
         path = getattr(getattr(error, "ctx", None), "command_path", "kofa")
         message = error.format_message().rstrip(".")
+        for theirs, ours in _SAID:
+            message = re.sub(theirs, ours, message)
         more = f"{path} --help shows the options"
         return message and f"{message}{' ' if message.endswith('?') else '; '}{more}"
     if isinstance(error, OSError):

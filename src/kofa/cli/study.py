@@ -23,12 +23,16 @@ from kofa.cli.plan import (
 )
 from kofa.errors import DeclarationError, FileError, KofaError
 from kofa.files import check_exists, hint
+from kofa.storage.archive import contents_of
 from kofa.views import View
 
 
 def checked_study(path: Path) -> Path:
     """The path of a study, or an error that says what the file is instead."""
     check_exists(path)
+    if contents_of(path) == "model":
+        cure = "give the study.toml that it was fitted with"
+        raise FileError("expected a study but this is a model", path, cure=cure)
     if path.suffix.lower() != ".toml":
         cure = f"give tables as --view NAME={path}"
         raise FileError("expected a study such as study.toml", path, cure=cure)

@@ -23,6 +23,9 @@ class Fold(NamedTuple):
 
 def split(cv: Any, n: int, labels: Any = None, groups: Any = None) -> list[Fold]:
     """The folds of n samples; `labels` are of the only output, where these are classes."""
+    if is_whole(cv, 2) and cv > n:
+        what = f"expected at most as many folds as samples ({n})"
+        raise DeclarationError(what, got=cv, option="cv")
     splitter = _splitter(cv, labels, groups)
     with warnings.catch_warnings():
         # Classes that are in no training set are warned of later, by their names.

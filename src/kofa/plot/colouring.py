@@ -64,7 +64,7 @@ def _named(column: Any, name: str) -> Any:
 
 def _in_data(view: str, column: Any, data: Any) -> Any:
     if data is None:
-        cure = "pass data too, or the values themselves"
+        cure = "pass data too (--study or --view on the command line), or the values themselves"
         raise DataError(f"colour {view!r} is to be looked up in data", option="colour", cure=cure)
     table = view_of(data, view)
     named = hasattr(table, "columns") or hasattr(table, "name")

@@ -180,7 +180,8 @@ def _sentences(found: Found, tables: Mapping[str, Any], sets: Mapping[str, Any])
         yield from summary.about_sources(output, dict(shares))
     for view in dict.fromkeys([*fitted.outputs, *_evaluated(found.evaluation)]):
         own = found.evaluation
-        yield from summary.about_scores(view, own.of(view), own.origin, own.without(view))
+        origin = own.origin + own.caveat
+        yield from summary.about_scores(view, own.of(view), origin, own.without(view))
     yield from summary.about_evaluation(fitted.outputs, found.evaluation.held_out)
     if "association" in tables:
         yield from summary.about_associations(tables["association"])

@@ -39,7 +39,8 @@ def association(found: Found) -> Section | None:
         "the factor's variance between categories. q is by Benjamini and Hochberg. The picture has "
         "r, and η for categories."
     )
-    panel = Panel("association", table, "Association with covariates", picture)
+    hidden = ("r", "effect", *(("note",) if not table["note"].astype(bool).any() else ()))
+    panel = Panel("association", table, "Association with covariates", picture, hidden=hidden)
     return Section("association", "Association with covariates", text, (panel,))
 
 
@@ -73,7 +74,10 @@ def enrichment(found: Found, tables: Mapping[str, Any]) -> Section | None:
         "Feature sets whose weights in a factor differ from those of the other features: a t test "
         f"that allows for correlated features.{how}"
     )
-    panel = Panel("enrichment", table, "Enriched feature sets", picture, choose=("view",))
+    panel = Panel(
+        "enrichment", table, "Enriched feature sets", picture, choose=("view",),
+        hidden=("surprise",),
+    )  # fmt: skip
     return Section("enrichment", "Enriched feature sets", text, (panel,))
 
 

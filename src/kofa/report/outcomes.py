@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from kofa.data.tables import import_pandas
-from kofa.errors import DataError, FileError
+from kofa.errors import DataError
 from kofa.inspection.features import column_names
 from kofa.linalg import Array
 from kofa.preparation.fitted import Fitted
+from kofa.report.evaluation_file import read_evaluation as read_evaluation_file
 from kofa.results.answers import from_others, given
 from kofa.scoring.summaries import score_summary
 from kofa.scoring.tables import ALL, PREDICTION_FIELDS, SCORE_FIELDS
@@ -23,9 +23,14 @@ from kofa.scoring.truth import Compared, compared, means
 
 HELD_OUT = "in held-out samples"
 _ORIGINS = {
-    True: "in the samples of the fit, which flatters",
+    True: "in the samples of the fit",
     False: "in the data that were passed",
-    None: "in the data that were passed, which flatters if they were in the fit",
+    None: "in the data that were passed",
+}
+_CAVEATS = {
+    True: ", which are predicted better than new ones",
+    False: "",
+    None: ", which are predicted better than new ones if they were in the fit",
 }
 
 
@@ -85,6 +90,7 @@ class Evaluation:
     predictions: Any  # likewise
     origin: str
     held_out: bool
+    caveat: str = ""  # why the scores of new samples are others
 
     def of(self, output: str) -> dict[str, float]:
         """The scores of all columns and folds of an output together."""
@@ -122,7 +128,7 @@ def evaluation_of(
     own = pd.concat([one.rows for one in truths], ignore_index=True) if truths else None
     if evaluation is None:
         scores = pd.concat([one.scores for one in truths], ignore_index=True) if truths else None
-        return Evaluation(scores, own, _ORIGINS[of_fit], held_out=False)
+        return Evaluation(scores, own, _ORIGINS[of_fit], False, _CAVEATS[of_fit])
     scores, predictions = read_evaluation(evaluation)
     _check_views(scores, fitted)
     return Evaluation(scores, predictions, HELD_OUT, held_out=True)
@@ -132,7 +138,8 @@ def _check_views(scores: Any, fitted: Fitted) -> None:
     unknown = [view for view in dict.fromkeys(scores["view"]) if view not in fitted.views]
     if unknown:
         what = f"it has scores of a view {unknown[0]!r}, which the model has not"
-        raise DataError(what, source="evaluation", cure="pass the evaluation of this model")
+        cure = "pass the evaluation of this model"
+        raise DataError(what, source="evaluation", option="evaluation", cure=cure)
 
 
 def read_evaluation(evaluation: Any) -> tuple[Any, Any]:
@@ -145,7 +152,8 @@ def read_evaluation(evaluation: Any) -> tuple[Any, Any]:
     scores = _read(given, SCORE_FIELDS)
     if "model" in scores and scores["model"].nunique() > 1:
         what = "expected the scores of one model but there are several"
-        raise DataError(what, source="evaluation", cure="keep the rows of this model")
+        cure = "keep the rows of this model"
+        raise DataError(what, source="evaluation", option="evaluation", cure=cure)
     # Folds are numbers or "all", which a file of text has as words.
     scores = scores.assign(fold=[_fold(one) for one in scores["fold"]])
     return scores, None if more is None else _read(more, PREDICTION_FIELDS)
@@ -154,42 +162,16 @@ def read_evaluation(evaluation: Any) -> tuple[Any, Any]:
 def _read(given: Any, fields: Sequence[str]) -> Any:
     """A table with these columns, or the file of one."""
     named = isinstance(given, str | PathLike)
-    table = _of_file(Path(given)) if named else given
+    table = read_evaluation_file(Path(given)) if named else given
     lacking = [field for field in fields if field not in getattr(table, "columns", ())]
     if lacking:
-        what = (
-            f"expected a table as from kofa.cross_validate, but there is no column {lacking[0]!r}"
-        )
-        raise DataError(what, source=given if named else "evaluation", cure=_CURE)
+        expected = "scores" if named else "a table as from kofa.cross_validate"
+        what = f"expected {expected}, but there is no column {lacking[0]!r}"
+        cure = "pass what kofa evaluate -o wrote"
+        raise DataError(what, source=given if named else "evaluation", cure=cure)
     return table
 
 
 def _fold(value: Any) -> Any:
     text = str(value)
     return int(text) if text.isdecimal() else text
-
-
-def _of_file(path: Path) -> Any:
-    pd = import_pandas()
-    try:
-        if path.suffix.lower() == ".json":
-            return pd.DataFrame(_records(json.loads(path.read_text(encoding="utf-8"))))
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return pd.read_parquet(path)
-        sep = "\t" if ".tsv" in path.suffixes else ","
-        return pd.read_csv(path, sep=sep, dtype=dict.fromkeys(_WORDS, str))
-    except OSError as error:
-        raise FileError(f"it cannot be read ({error.strerror or error})", path) from error
-    except (ValueError, TypeError) as error:
-        raise FileError(f"it is no table of scores ({error})", path, cure=_CURE) from error
-
-
-_CURE = "pass what kofa evaluate -o wrote"
-_WORDS = ("fold", "view", "column", "sample")  # columns of names, whatever these look like
-
-
-def _records(found: Any) -> Any:
-    """The rows of a table, which may stand under a name."""
-    if isinstance(found, Mapping):
-        return next((one for one in found.values() if isinstance(one, list)), [])
-    return found

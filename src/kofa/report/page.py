@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -18,7 +18,9 @@ from kofa.report import encoding, repeat
 from kofa.report.advice import Advice
 from kofa.report.content import Content, content_of
 from kofa.report.panels import as_content
+from kofa.report.summary import counted
 
+_LONGEST = 80  # names of views in a title
 _SCRIPTS = ("data.js", "table.js", "pictures.js", "panel.js", "scatter.js", "page.js")
 
 
@@ -74,9 +76,14 @@ def _visible(content: Content) -> Content:
 def _title(model: Any) -> str:
     """What the model is of."""
     fitted = model._fitted
-    inputs = [name for name in fitted.sources if name not in fitted.outputs]
-    of = ", ".join(inputs)
-    return f"{', '.join(fitted.outputs)} from {of}" if fitted.outputs else f"Factors of {of}"
+    inputs = _listed([name for name in fitted.sources if name not in fitted.outputs])
+    return f"{_listed(fitted.outputs)} from {inputs}" if fitted.outputs else f"Factors of {inputs}"
+
+
+def _listed(views: Sequence[str]) -> str:
+    """The names of views, or how many there are."""
+    text = ", ".join(views)
+    return text if len(text) <= _LONGEST or len(views) == 1 else counted(len(views), "view")
 
 
 @cache

@@ -27,6 +27,8 @@ class Panel:
     every: tuple[str, ...] = ()  # those of them of which all may be shown too
     threshold: str | None = None  # the field whose size may be given a least value
     note: str = ""
+    shares: tuple[str, ...] = ()  # fields that are written as per cent
+    hidden: tuple[str, ...] = ()  # fields that are only drawn and saved
 
 
 @dataclass(frozen=True)
@@ -70,5 +72,12 @@ def as_content(panel: Panel) -> dict[str, Any]:
         "every": list(panel.every),
         "threshold": panel.threshold,
         "picture": panel.picture,
-        "table": encoding.table(panel.frame, panel.caption, panel.note),
+        "table": _table(panel),
     }
+
+
+def _table(panel: Panel) -> dict[str, Any]:
+    found = encoding.table(panel.frame, panel.caption, panel.note)
+    for column in found["columns"]:
+        column["share"] = column["name"] in panel.shares
+    return found | {"hidden": list(panel.hidden)}

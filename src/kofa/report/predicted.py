@@ -21,8 +21,8 @@ def predictions(found: Found) -> Section | None:
     if own.predictions is not None:
         panels += _of_predictions(own.predictions.assign(column=own.predictions["column"].map(str)))
     text = (
-        f"How well outputs are predicted {own.origin}. r2 and d2 compare with what one would say "
-        "without the model: 0 is a model that has learnt nothing, 1 one without error."
+        f"How well outputs are predicted {own.origin}{own.caveat}. r2 and d2 compare with what one "
+        "would say without the model: 0 is a model that has learnt nothing, 1 one without error."
     )
     if not own.held_out:
         text += (
@@ -44,7 +44,10 @@ def _of_predictions(table: Any) -> Iterator[Panel]:
         title = "Calibration: on the line, things happen as often as the model says"
         picture = drawn("calibration", title, x="nominal", y="observed")
         choose = ("view", "column")
-        yield Panel("calibration", calibration, "Calibration", picture, choose)
+        yield Panel(
+            "calibration", calibration, "Calibration", picture, choose,
+            shares=("nominal", "observed"), hidden=("kind",),
+        )  # fmt: skip
 
 
 def _against_truth(table: Any) -> Panel:

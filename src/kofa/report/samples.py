@@ -25,7 +25,7 @@ from kofa.results.answers import given
 from kofa.results.prediction import Prediction
 
 MOST_SAMPLES = 100_000  # in a file: of more, some drawn at random
-MOST_DRAWN = 5_000  # points that a browser moves without a pause
+MOST_DRAWN = 3_000  # points that a browser moves without a pause
 _COARSE_FROM = 20_000  # samples whose numbers have five digits instead of fifteen
 _MOST_COLUMNS = 6  # of a view, or of an output
 _MOST_COVARIATES = 40

@@ -16,6 +16,7 @@ from kofa.inspection.features import feature_names
 from kofa.preparation.fitted import Fitted
 from kofa.report.panels import Found, Panel, Section, drawn
 from kofa.report.repeat import few_digits
+from kofa.report.summary import counted
 
 _MOST_WEIGHTS = 200_000  # in a file; of more, the largest of each view and factor
 
@@ -47,7 +48,7 @@ def views_panel(found: Found) -> Panel:
         measured = found.overview.views.set_index("view").reindex(table["view"])
         table["samples"] = measured["n_samples"].to_numpy()
         table["missing"] = measured["missing"].to_numpy(float)
-    return Panel("views", table, "Views of the model")
+    return Panel("views", table, "Views of the model", shares=("missing",))
 
 
 def measured_panel(found: Found) -> Panel | None:
@@ -59,7 +60,7 @@ def measured_panel(found: Found) -> Panel | None:
     if len(counts) < 2:
         return None
     table = counts.rename("samples").reset_index()
-    return Panel("measured", table, "Views that samples have: how many have which together")
+    return Panel("measured", table, "How many samples have which views")
 
 
 def variance(found: Found) -> Section | None:
@@ -87,8 +88,15 @@ def variance(found: Found) -> Section | None:
         "the factors add up to that of all. Outputs are explained by factors known from the inputs."
     )
     panels = (
-        Panel("variance", by_factor, "Variance explained by each factor", picture),
-        Panel("variance-by-view", by_view, "Variance explained by all factors", bars),
+        Panel("variance", by_factor, "Variance explained by each factor", picture, shares=("r2",)),
+        Panel(
+            "variance-by-view",
+            by_view,
+            "Variance explained by all factors",
+            bars,
+            shares=("r2",),
+            hidden=("shared",),
+        ),
     )
     return Section("variance", "Variance explained", text, panels)
 
@@ -108,10 +116,13 @@ def relevance(found: Found) -> Section:
     text = (
         "The share that the weights of a factor have in the variance of a view, by the parameters "
         "of the model. A factor is active where that is more than chance and more than a hundredth "
-        "of what all factors have there; it links the views in which it is active."
+        "of what all factors have there; it links the views in which it is active. Its label is "
+        "predictive if an output is among these, else shared if there are several, or private."
     )
     table = found.model.factor_relevance()
-    panel = Panel("relevance", table, "Factors by view", picture)
+    panel = Panel(
+        "relevance", table, "Factors by view", picture, shares=("relevance",), hidden=("links",)
+    )
     return Section("relevance", "Factors by view", text, (panel,))
 
 
@@ -219,7 +230,9 @@ def features(found: Found) -> Section | None:
         "How much each feature matters: of a kernel with learnt relevances its λ, of a sparse view "
         "its signal in units of its noise."
     )
-    panel = Panel("features", table, "Relevance of features", picture, choose=("view",))
+    panel = Panel(
+        "features", table, "Relevance of features", picture, choose=("view",), hidden=("position",)
+    )
     return Section("features", "Features that matter", text, (panel,))
 
 
@@ -249,7 +262,23 @@ def vectors(found: Found) -> Section | None:
 
 
 def kernels(found: Found) -> Section | None:
-    """Shares of views and kernels in the factors, and in each output."""
+    """Kernels, and the shares of views and kernels in the factors and in each output."""
+    panels = [panel for panel in (_shares(found), _kernels(found)) if panel is not None]
+    if not panels:
+        return None
+    if panels[0].name != "kernels":
+        text = "The kernels through which views are explained."
+        return Section("kernels", "Kernels", text, tuple(panels))
+    title = "Kernels and shares of views" if found.fitted.kernels else "Shares of views"
+    text = (
+        "Of the factors: the share in what is known about them. Of an output: the share in the "
+        "variance of its predictions. A view has one share for each of its kernels."
+    )
+    return Section("kernels", title, text, tuple(panels))
+
+
+def _shares(found: Found) -> Panel | None:
+    """Where there are several to share."""
     fitted, pd = found.fitted, import_pandas()
     if not fitted.kernels and not fitted.outputs:
         return None
@@ -257,31 +286,29 @@ def kernels(found: Found) -> Section | None:
     parts += [found.model.kernel_weights(name).assign(of=name) for name in fitted.outputs]
     table = pd.concat(parts, ignore_index=True)
     table = table.assign(part=_parts(table))[["of", "view", "kernel", "weight", "part"]]
-    picture = drawn(
-        "stacked",
-        "Share of each view and kernel in the factors, and in each output",
-        label="of",
-        part="part",
-        value="weight",
-    )
-    text = (
-        "Of the factors: the share in what is known about them. Of an output: the share in the "
-        "variance of its predictions. Views without a kernel count as one."
-    )
-    panels = [Panel("kernels", table, "Shares of views and kernels", picture)]
-    if fitted.kernels:
-        told = pd.DataFrame(
-            [
-                {
-                    "view": name,
-                    "kernel": few_digits(repr(kernel)),
-                    "landmarks": len(fitted.views[name].landmarks),
-                }
-                for name, kernel in fitted.kernels.items()
-            ]
-        )
-        panels.append(Panel("kernels-learnt", told, "Kernels as fit resolved them"))
-    return Section("kernels", "Kernels and shares of views", text, tuple(panels))
+    if table["part"].nunique() < 2:
+        return None
+    title = "Share of each view and kernel in the factors, and in each output"
+    picture = drawn("stacked", title, label="of", part="part", value="weight")
+    hidden = ("part",) if fitted.kernels else ("part", "kernel")
+    title = "Shares of views and kernels" if fitted.kernels else "Shares of views"
+    return Panel("kernels", table, title, picture, shares=("weight",), hidden=hidden)
+
+
+def _kernels(found: Found) -> Panel | None:
+    """The kernels with what was learnt of them."""
+    kernels = found.fitted.kernels
+    if not kernels:
+        return None
+    rows = [
+        {
+            "view": name,
+            "kernel": few_digits(repr(kernel)),
+            "landmarks": len(found.fitted.views[name].landmarks),
+        }
+        for name, kernel in kernels.items()
+    ]
+    return Panel("kernels-learnt", import_pandas().DataFrame(rows), "Kernels as fit resolved them")
 
 
 def _parts(table: Any) -> list[str]:
@@ -312,8 +339,9 @@ def bound(found: Found) -> Section:
     )
     end = "converged" if found.fitted.converged else "did not converge"
     text = (
-        f"The fit {end} after {len(found.fitted.bounds):,} iterations. The terms of an iteration "
-        "add up to the bound."
+        f"The fit {end} after {counted(len(found.fitted.bounds), 'iteration')}. The bound says how "
+        "well model and data agree; it falls only right after factors are removed. The terms of an "
+        "iteration add up to it."
     )
     panel = Panel("bound", table, "The bound by iteration", picture, choose=("term",))
     return Section("bound", "The course of the fit", text, (panel,))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SIGNIFICANT = 0.05  # q-values below this count as found
 _MOST_NAMED = 3  # associations and sets that a sentence names
 _SCORES = {
@@ -75,11 +76,14 @@ def small(p: float) -> str:
     """A small probability.
 
     >>> small(0.012), small(3.4e-9), small(0.0)
-    ('0.012', '3e-09', 'below 1e-300')
+    ('0.012', '3 × 10⁻⁹', 'below 10⁻³⁰⁰')
     """
     if p < 1e-300:
-        return "below 1e-300"
-    return f"{p:.2g}" if p >= 1e-4 else f"{p:.0e}"
+        return "below 10⁻³⁰⁰"
+    if p >= 1e-4:
+        return f"{p:.2g}"
+    digit, exponent = f"{p:.0e}".split("e")
+    return f"{digit} × 10{str(int(exponent)).translate(_RAISED)}"
 
 
 # ---------------------------------------------------------------- samples and views
@@ -138,12 +142,10 @@ def about_factors(links: Sequence[Sequence[str]]) -> list[str]:
     by_views: dict[tuple[str, ...], int] = {}
     for views in links:
         by_views[tuple(views)] = by_views.get(tuple(views), 0) + 1
-    found = [f"The model has {counted(len(links), 'factor')}."]
+    found = f"The model has {counted(len(links), 'factor')}"
     order = sorted(by_views.items(), key=lambda pair: -len(pair[0]))
-    parts = [_linked(n, views) for views, n in order]
-    if parts:
-        found.append(f"{_capital(joined(parts))}.")
-    return found
+    parts = "; ".join(_linked(n, views) for views, n in order)
+    return [f"{found}: {parts}." if parts else f"{found}."]
 
 
 def _linked(n: int, views: Sequence[str]) -> str:
@@ -200,7 +202,7 @@ def about_scores(
         return []
     if value <= 0:
         than = "the mean" if "r2" in scores else "the shares of its classes"
-        return [f"{output} is not predicted better than by {than} {origin}."]
+        return [f"{output} is not predicted better than by {than} ({origin})."]
     parts = [
         text.format(value=percent(scores[one]), number=f"{scores[one]:.2f}")
         for one, text in _SCORES.items()
@@ -208,7 +210,7 @@ def about_scores(
     ]
     less = (without or {}).get("accuracy", np.nan)
     more = f"; {percent(less)} would be right without the model" if np.isfinite(less) else ""
-    return [f"{output}: {joined(parts)} {origin}{more}."]
+    return [f"{output} ({origin}): {joined(parts)}{more}."]
 
 
 def about_evaluation(outputs: Sequence[str], held_out: bool) -> list[str]:
@@ -216,7 +218,10 @@ def about_evaluation(outputs: Sequence[str], held_out: bool) -> list[str]:
     if held_out or not outputs:
         return []
     are = "is" if len(outputs) == 1 else "are"
-    return [f"How well {joined(outputs)} {are} predicted in new samples was not evaluated."]
+    return [
+        f"How well {joined(outputs)} {are} predicted in new samples was not evaluated: use kofa "
+        "evaluate, or kofa.cross_validate."
+    ]
 
 
 # ---------------------------------------------------------------- meaning

@@ -153,8 +153,8 @@ def _model_of(held: Any) -> tuple[Parameters, Fitted]:
 
 def _saved_parameters(parameters: Parameters) -> dict[str, Any]:
     saved = vars(parameters) | {"callback": None, "checkpoint": None}
-    if not isinstance(parameters.random_state, int | np.integer):
-        saved["random_state"] = None
+    seed = parameters.random_state
+    saved["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
     saved["views"] = None if parameters.views is None else dict(parameters.views)
     saved["outputs"] = None if parameters.outputs is None else list(parameters.outputs)
     return saved

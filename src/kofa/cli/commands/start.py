@@ -11,7 +11,7 @@ import typer
 from kofa.cli.display import Screen
 from kofa.cli.options import Force, ModelFile, Words, file_argument, flag, option
 
-_OUTPUTS = "A view to be predicted from the others; repeat for more."
+_OUTPUTS = "A view or column to be predicted from the others; repeat for more."
 
 
 def info(

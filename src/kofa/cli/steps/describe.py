@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from kofa.errors import FileError
 from kofa.files import check_exists, listed
 from kofa.model import FactorModel
 from kofa.model import load as load_model
+from kofa.report.repeat import few_digits
 from kofa.storage.archive import open_archive
 
 
@@ -88,11 +88,5 @@ def show_info(path: Path) -> list[Any]:
 
 
 def short_kernel(kernel: str | None) -> str:
-    """A kernel with numbers that fit into a table.
-
-    >>> short_kernel("RBF(width=8523.93823872112)")
-    'RBF(width=8524)'
-    """
-    if kernel is None:
-        return "–"
-    return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", kernel)
+    """A kernel as it fits into a table."""
+    return "–" if kernel is None else few_digits(kernel)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,15 +19,14 @@ from kofa.cli.steps.writing import until_written
 from kofa.cross_validation.cross_validate import compare as compare_models
 from kofa.cross_validation.cross_validate import cross_validate
 from kofa.errors import FileError
-from kofa.files import Reading, damage_in_words, listed, read_file, same_file, write_file
+from kofa.files import listed, same_file, write_file
 from kofa.model import FactorModel
 from kofa.scoring.summaries import score_summary
-from kofa.scoring.tables import ALL, BASELINE, PREDICTION_FIELDS, SCORE_FIELDS
+from kofa.scoring.tables import ALL, BASELINE
 
 _NO_OUTPUTS = 'add --outputs NAME, or outputs = ["NAME"] under [model] in the study'
 _OPTIONS = ("cv", "groups", "scoring", "n_jobs")
 _SHOWN = ("model", "view", "score", "mean", "sd", BASELINE, "difference", "se", "pooled", "folds")
-_NUMBERS = ("value", BASELINE, "n", "truth", "mean", "lower", "upper", "level")
 _BASELINE = "baseline: predicting the mean of the training samples, or their shares of classes"
 
 
@@ -125,24 +123,6 @@ def _summary(look: Any, note: str, screen: Screen) -> list[Any]:
     return [*shown(look, look, screen.width), f"\n{note}\n"]
 
 
-def read_evaluation(path: Path) -> Any:
-    """A table of scores or predictions, as `kofa evaluate` or `kofa compare` wrote it."""
-    import pandas as pd
-
-    if path.suffix.lower() == ".json":
-        with damage_in_words(path):
-            frame = pd.DataFrame(json_module.loads(path.read_text(encoding="utf-8")))
-    else:
-        frame = read_file(path, Reading(values="words", index=False))
-    fields = SCORE_FIELDS if "score" in frame else PREDICTION_FIELDS
-    lacking = [field for field in fields if field not in frame]
-    if lacking:
-        what = f"expected scores or predictions, but there is no column {lacking[0]!r}"
-        raise FileError(what, path, cure="kofa evaluate writes such a table")
-    numbers = [name for name in _NUMBERS if name in frame]
-    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in numbers})
-
-
 # ---------------------------------------------------------------- several studies
 
 
@@ -155,7 +135,8 @@ def plans_of(studies: Sequence[Path], outputs: Sequence[str] | None) -> dict[str
     stems = [path.stem for path in studies]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in studies]
     if len(set(names)) < len(names):
-        raise UsageError("expected different studies but one is given twice")
+        cure = "leave one out"
+        raise UsageError("expected different studies but one is given twice", cure=cure)
     return {
         name: plan_of(path, None, None, {}, options)
         for name, path in zip(names, studies, strict=True)

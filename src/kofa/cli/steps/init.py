@@ -10,7 +10,7 @@ from typing import Any
 
 from kofa.cli import UsageError
 from kofa.cli.display import table
-from kofa.cli.guess import Guess, guess_folder
+from kofa.cli.guess import Guess, guess_folder, with_own_view
 from kofa.cli.steps.writing import until_written
 from kofa.errors import FileError
 from kofa.files import SUFFIXES, hint, visible, write_text
@@ -28,6 +28,9 @@ def init(folder: Path, outputs: Sequence[str], force: bool) -> list[Any]:
     if not guesses:
         what = f"there are no tables in it ({', '.join(SUFFIXES)})"
         raise FileError(what, folder, cure="".join(remarks[:1]))
+    for output in outputs:
+        if output not in [guess.name for guess in guesses]:
+            guesses = with_own_view(guesses, output)
     _check_outputs(outputs, guesses)
     with until_written(study):
         write_text(study, as_toml(guesses, remarks, outputs))
@@ -44,7 +47,8 @@ def _check_outputs(outputs: Sequence[str], guesses: Sequence[Guess]) -> None:
     for output in outputs:
         if output not in names:
             cure = hint(output, names, "the views are")
-            raise UsageError(f"there is no view {output!r}", source="--outputs", cure=cure)
+            what = f"there is no view or column {output!r}"
+            raise UsageError(what, source="--outputs", cure=cure)
 
 
 def as_toml(guesses: Sequence[Guess], remarks: Sequence[str], outputs: Sequence[str] = ()) -> str:

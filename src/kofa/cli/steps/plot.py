@@ -15,12 +15,12 @@ from kofa.cli import UsageError
 from kofa.cli.display import Screen, table
 from kofa.cli.steps import apply
 from kofa.cli.steps.describe import is_archive, load
-from kofa.cli.steps.evaluate import read_evaluation
 from kofa.cli.steps.meaning import covariate_source, feature_sets, naming_sets
 from kofa.cli.steps.tables import factor_name, factor_names, naming_options, one_view
 from kofa.cli.steps.writing import check_not_read, until_written
 from kofa.errors import DataError, FileError
 from kofa.files import check_exists, check_folder, hint, write_bytes
+from kofa.report.evaluation_file import read_evaluation
 from kofa.storage.archive import contents_of
 
 FORMATS = (".png", ".svg", ".pdf")

@@ -12,6 +12,7 @@ class Column {
     this.group = spec.group;
     this.kind = spec.kind;
     this.labels = spec.labels;
+    this.share = spec.share;
     this.spec = spec;
   }
 
@@ -36,7 +37,9 @@ class Column {
     if (this.labels) return Array.from(this.codes, (code) => this.labels[code]);
     if (f64) return new Float64Array(bytesOf(f64));
     if (f32) return new Float32Array(bytesOf(f32));
-    return Float64Array.from(new Uint16Array(bytesOf(u16)), (k) => (k > 65534 ? NaN : low + k * step));
+    const places = new Uint16Array(bytesOf(u16)), found = new Float64Array(places.length);
+    for (let row = 0; row < found.length; row++) found[row] = places[row] > 65534 ? NaN : low + places[row] * step;
+    return found;
   }
 
   at(row) {
@@ -53,6 +56,7 @@ class Table {
   constructor(spec) {
     this.caption = spec.caption;
     this.note = spec.note;
+    this.hidden = new Set(spec.hidden);
     this.n = spec.n;
     this.columns = spec.columns.map((one) => new Column(one));
     this.byName = new Map(this.columns.map((one) => [one.name, one]));
@@ -69,18 +73,34 @@ class Table {
 
 // ---------------------------------------------------------------- text
 
-function shownNumber(value) {
+// Three digits, or more of those before the point; whole numbers as they are.
+function shownNumber(value, whole = Number.isInteger(value)) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : String(value);
   const size = Math.abs(value);
-  const far = size !== 0 && (size < 1e-3 || size >= 1e7);
-  const text = Number.isInteger(value) && !far ? String(value)
-    : far ? value.toExponential(1) : String(Number(value.toPrecision(size < 1000 ? 4 : 7)));
+  const far = size !== 0 && (size < 1e-4 || size >= 1e7);
+  const text = far ? value.toExponential(1) : whole || value === 0 ? String(value)
+    : size < 100 ? value.toPrecision(3) : value.toFixed(1);
   return text.replaceAll("-", "−");
+}
+
+function shownShare(value) {
+  if (!Number.isFinite(value)) return "–";
+  const text = (100 * value).toFixed(1).replace("-0.0", "0.0");
+  return `${text.replace("-", "−")} %`;
 }
 
 function shown(value) {
   if (typeof value === "number") return shownNumber(value);
   return value === null || value === undefined ? "–" : value;
+}
+
+// The cells of a column in some rows; if one number has decimals, so have the others.
+function shownCells(column, rows) {
+  const values = rows.map((row) => column.at(row));
+  if (column.kind !== "number") return values.map(shown);
+  if (column.share) return values.map(shownShare);
+  const whole = values.every((value) => Number.isInteger(value) || !Number.isFinite(value));
+  return values.map((value) => shownNumber(value, whole));
 }
 
 // The middle of long names is left out, because names often differ at their ends.

@@ -65,7 +65,7 @@ class PanelView {
       const sizes = this.table.column(this.spec.threshold);
       rows = rows.filter((row) => Math.abs(sizes.at(row)) >= this.least);
     }
-    this.view.choose(rows);
+    this.view.choose(rows, Object.entries(this.chosen).filter(([, value]) => value !== null && value !== undefined));
     const how = this.spec.picture;
     if (this.figure) this.figure.draw(() => drawings[how.kind](this.table, rows, how));
   }

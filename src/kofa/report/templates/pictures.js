@@ -4,6 +4,12 @@
 // Okabe and Ito (2008): distinct with any kind of colour vision.
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F"];
 const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
+const MOST_LINES = 40;  // rows of a picture that are high enough for text
+
+// How a class looks: as many colours with one symbol each, then with the next symbols.
+function classLook(k) {
+  return { color: COLOURS[k % COLOURS.length], symbol: SYMBOLS[(k + Math.floor(k / COLOURS.length)) % SYMBOLS.length] };
+}
 
 // Of numbers: viridis, without its darkest part where the page is dark.
 function valueScale() {
@@ -19,7 +25,8 @@ const drawings = {
   heat(table, rows, how) {
     const [ys, xs] = [names(table, rows, how.rows), names(table, rows, how.columns)];
     const kept = how.most ? strongest(table, rows, how, ys, how.most) : ys;
-    const z = kept.map(() => xs.map(() => null)), text = kept.map(() => xs.map(() => ""));
+    const z = kept.map(() => xs.map(() => null)), written = [];
+    const room = kept.length <= MOST_LINES && xs.length <= (isNarrow() ? 4 : 12);
     const [yAt, xAt] = [places(kept), places(xs)];
     const [ry, rx, rv] = [how.rows, how.columns, how.value].map((one) => table.column(one));
     for (const row of rows) {
@@ -27,18 +34,20 @@ const drawings = {
       if (y === undefined) continue;
       const value = rv.at(row);
       z[y][x] = Number.isNaN(value) ? null : value;
-      text[y][x] = cellText(table, row, how, value);
+      const text = cellText(table, row, how, value, room);
+      if (text) written.push({ x, y, text, value });
     }
+    const scale = how.signed ? signedScale() : amountScale(), limits = heatRange(z, how);
     const hover = kept.map((y) => xs.map((x) => `${plain(y)}, ${plain(x)}`));
     const height = Math.min(Math.max(22, 300 / kept.length), 34);
-    const each = kept.length > 40 ? 12 : height;
+    const each = kept.length > MOST_LINES ? 12 : height;
     return {
       data: [{
-        type: "heatmap", z, text, customdata: hover, texttemplate: "%{text}", xgap: 1, ygap: 1,
+        type: "heatmap", z, customdata: hover, xgap: 1, ygap: 1,
         hovertemplate: `%{customdata}: %{z:${how.share ? ".1%" : ".3~g"}}<extra></extra>`,
-        hoverongaps: false, colorscale: how.signed ? signedScale() : amountScale(),
-        ...heatRange(z, how), colorbar: { thickness: 12, tickformat: how.share ? ".0%" : "" },
-      }],
+        hoverongaps: false, colorscale: scale, ...limits, showscale: !how.write,
+        colorbar: { thickness: 12, tickformat: how.share ? ".0%" : "" },
+      }, writing(written, scale, limits)],
       layout: {
         xaxis: { ...nameAxis(xs, 1000), side: "bottom", title: how.column_title },
         yaxis: { ...nameAxis(kept, each), autorange: "reversed", title: how.row_title },
@@ -88,6 +97,7 @@ const drawings = {
       }],
       layout: { xaxis: none, yaxis: { ...none, autorange: "reversed", scaleanchor: "x" } },
       height: 420,
+      title: "The relevance of features, each at its place in the image",
     };
   },
 
@@ -106,7 +116,8 @@ const drawings = {
     return {
       data,
       layout: {
-        barmode: "stack", showlegend: true, legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
+        barmode: "stack", showlegend: true,
+        legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0, traceorder: "normal" },
         xaxis: { tickformat: ".0%", range: [0, 1] },
         yaxis: { ...nameAxis(labels, 30), autorange: "reversed" },
       },
@@ -133,7 +144,7 @@ const drawings = {
           marker: { color: colour("mark"), size: 5 },
           hovertemplate: "%{text}: true %{x:.4~g}, predicted %{y:.4~g}<extra></extra>" },
       ],
-      layout: { xaxis: { title: "true", type }, yaxis: { title: "predicted", type } },
+      layout: { xaxis: { title: "true", ...ticksOf(type) }, yaxis: { title: "predicted", ...ticksOf(type) } },
       height: 420,
       said: kept.length < rows.length
         ? `${kept.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} values are drawn.` : "",
@@ -153,7 +164,7 @@ const drawings = {
       ],
       layout: {
         xaxis: { title: numbers ? "level of interval" : "probability", range: [0, 1.02], tickformat: ".0%" },
-        yaxis: { title: numbers ? "share of values in it" : "share of ones", range: [0, 1.02], tickformat: ".0%" },
+        yaxis: { title: numbers ? "share of values in it" : "how often it was so", range: [0, 1.02], tickformat: ".0%" },
       },
       height: 380,
     };
@@ -195,13 +206,47 @@ function strongest(table, rows, how, ys, most) {
   return [...ys].sort((a, b) => best.get(b) - best.get(a)).slice(0, most);
 }
 
-function cellText(table, row, how, value) {
+function cellText(table, row, how, value, room) {
   if (how.stars) {
     const q = table.column(how.stars).at(row);
     return q < 0.001 ? "***" : q < 0.01 ? "**" : q < 0.05 ? "*" : "";
   }
-  if (how.mark) return table.column(how.mark).at(row) === "yes" ? "•" : "";
-  return how.write ? shown(value) : "";
+  const mark = how.mark && table.column(how.mark).at(row) === "yes" ? "•" : "";
+  if (!room || !(how.share || how.write)) return mark;
+  if (how.write) return shown(value);
+  return Math.abs(value) < 0.005 ? mark : `${(100 * value).toFixed(0)} %${mark && " •"}`;
+}
+
+// Text in the cells of a heat map, in the colour that is read better.
+function writing(cells, scale, { zmin, zmax }) {
+  const shade = ({ value }) => readable(colourAt(scale, (value - zmin) / (zmax - zmin)));
+  return {
+    type: "scatter", mode: "text", hoverinfo: "skip", x: cells.map((one) => one.x), y: cells.map((one) => one.y),
+    text: cells.map((one) => one.text), textfont: { size: 11, color: cells.map(shade) },
+  };
+}
+
+const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+
+function colourAt(scale, share) {
+  const at = Math.min(Math.max(share, 0), 1), k = Math.max(scale.findIndex(([end]) => end >= at), 1);
+  const [[from, low], [to, high]] = [scale[k - 1], scale[k]], part = (at - from) / (to - from);
+  const ends = channels(high);
+  return channels(low).map((one, c) => one + part * (ends[c] - one));
+}
+
+// By the luminance of WCAG, in which black and white are read equally well on 0.18.
+function readable(rgb) {
+  const linear = rgb.map((one) => (one / 255) ** 2.2);
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18 ? "#000000" : "#ffffff";
+}
+
+function isNarrow() {
+  return window.innerWidth < 600;
+}
+
+function ticksOf(type) {
+  return type === "log" ? { type, dtick: 1 } : { type };
 }
 
 function isCertain(table, row, field) {
@@ -212,7 +257,7 @@ function isCertain(table, row, field) {
 // An axis of names, one for each place; where they are too close, only some are written.
 function nameAxis(list, each) {
   const step = Math.ceil(14 / each), kept = list.map((_, k) => k).filter((k) => k % step === 0);
-  const longest = window.innerWidth < 600 ? 14 : 24;
+  const longest = isNarrow() ? 14 : 24;
   return {
     tickvals: kept, ticktext: kept.map((k) => plain(clipped(shown(list[k]), longest))),
     showgrid: false, zeroline: false, range: [-0.5, list.length - 0.5],
@@ -267,8 +312,8 @@ class Figure {
   // `make` gives traces, a layout and a height; it is called again when colours change.
   draw(make) {
     this.make = make;
-    const { data, layout, height, said } = make();
-    this.text.textContent = said ? `${this.title}. ${said}` : this.title;
+    const { data, layout, height, said, title = this.title } = make();
+    this.text.textContent = said ? `${title}. ${said}` : title;
     this.picture.style.height = `${height}px`;
     return Plotly.react(this.picture, data, inStyle(layout, height), {
       displayModeBar: false, responsive: true, displaylogo: false, doubleClick: "reset",
@@ -290,11 +335,11 @@ Figure.all = [];
 function inStyle(layout, height) {
   const axis = (own = {}) => ({
     automargin: true, separatethousands: true, exponentformat: "power", gridcolor: colour("grid"), zerolinecolor: colour("faint"),
-    linecolor: colour("line"), ...own, title: own.title ? { text: own.title } : undefined,
+    linecolor: colour("line"), ...own, title: own.title ? { text: own.title, standoff: 10 } : undefined,
   });
   return {
-    showlegend: false, ...layout, height, autosize: true, xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 50, r: 20, t: 16, b: 40 },
+    showlegend: false, margin: { l: 50, r: 20, t: 16, b: 40 }, ...layout, height, autosize: true,
+    xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis), paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 12, color: colour("text") },
     hoverlabel: { font: { family: "system-ui, sans-serif" }, namelength: -1 },
   };

@@ -1,7 +1,7 @@
 // The samples as points of two factors, with a choice of axes and colours, and those that are
 // selected as a table. Of very many samples some are drawn; a selection is of all of them.
 
-const MOST_CLASSES = 8;
+const MOST_CLASSES = 14;
 
 class Scatter {
   constructor(host, spec) {
@@ -72,15 +72,17 @@ class Scatter {
 
   draw() {
     this.figure.draw(() => {
-      const longest = window.innerWidth < 600 ? 24 : 40;
+      const longest = isNarrow() ? 24 : 40, by = this.colouring;
+      const axis = (one) => ({ title: plain(clipped(one.name, longest)), automargin: isNarrow() });
       const layout = {
-        dragmode: this.drag, hovermode: "closest", showlegend: this.colouring?.kind === "text",
-        xaxis: { title: plain(clipped(this.axes[this.x].name, longest)) },
-        yaxis: { title: plain(clipped(this.axes[this.y].name, longest)) },
-        legend: window.innerWidth < 600 ? { orientation: "h", y: -0.25 } : { title: { text: plain(clipped(this.colouring?.name ?? "", 24)) } },
+        dragmode: this.drag, hovermode: "closest", showlegend: by?.kind === "text",
+        xaxis: axis(this.axes[this.x]), yaxis: axis(this.axes[this.y]),
+        legend: isNarrow() ? { orientation: "h", y: -0.25 } : { title: { text: plain(clipped(by?.name ?? "", 24)) } },
         uirevision: `${this.x} ${this.y}`,
       };
-      return { data: this.traces(), layout, height: window.innerWidth < 600 ? 420 : 560, said: this.said() };
+      // Margins of a fixed size: for others all points would be drawn twice.
+      if (!isNarrow()) layout.margin = { l: 70, r: by ? 180 : 20, t: 16, b: 50, autoexpand: false };
+      return { data: this.traces(), layout, height: isNarrow() ? 420 : 560, said: this.said() };
     });
   }
 
@@ -122,7 +124,7 @@ class Scatter {
     const ranked = [...known].sort((a, b) => counts.get(b) - counts.get(a));
     const frequent = new Set(known.length > MOST_CLASSES ? ranked.slice(0, MOST_CLASSES - 1) : known);
     const kept = known.filter((one) => frequent.has(one));
-    const found = kept.map((label, k) => [label, [], { color: COLOURS[k % COLOURS.length], symbol: SYMBOLS[k % SYMBOLS.length] }]);
+    const found = kept.map((label, k) => [label, [], classLook(k)]);
     const at = new Map(found.map((one) => [one[0], one]));
     const others = [`${known.length - kept.length} others`, [], { color: colour("faint") }];
     const missing = ["missing", [], { color: colour("faint"), symbol: "circle-open" }];

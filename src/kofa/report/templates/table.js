@@ -5,7 +5,7 @@ const ROWS_OF_A_PAGE = 15;
 class TableView {
   // `file` is what a saved table is called; `all` has the columns that go into it.
   constructor(host, table, file, all = table.columns) {
-    Object.assign(this, { host, table, file, all, page: 0, sorted: null, sought: "" });
+    Object.assign(this, { host, table, file, all, page: 0, sorted: null, sought: "", chosen: new Set() });
     this.rows = table.rows;
     this.build();
     this.show();
@@ -15,27 +15,29 @@ class TableView {
     const search = element("input", { type: "search", autocomplete: "off" });
     search.addEventListener("input", () => this.search(search.value));
     const few = this.table.n <= ROWS_OF_A_PAGE;
-    const tools = [button("Save as CSV", () => this.save(), { class: "csv" })];
-    if (!few) tools.unshift(labelled("Search the table", search));
+    const tools = few ? [] : [element("div", { class: "controls" }, labelled("Search the table", search))];
     this.head = element("tr", {});
     this.body = element("tbody", {});
-    const caption = element("caption", {}, this.table.caption);
-    const shownTable = element("table", {}, caption, element("thead", {}, this.head), this.body);
+    this.caption = element("span", {}, this.table.caption);
+    const shownTable = element("table", {}, element("caption", {}, this.caption), element("thead", {}, this.head), this.body);
     const region = { class: "scroll", role: "region", tabindex: 0, "aria-label": this.table.caption };
     this.count = element("span", { role: "status" });
     this.back = button("Previous rows", () => this.turn(-1));
     this.next = button("Next rows", () => this.turn(1));
-    this.host.replaceChildren(
-      element("div", { class: "controls" }, ...tools),
-      element("div", region, shownTable),
-      element("div", { class: "pages" }, this.count, ...(few ? [] : [this.back, this.next])),
-    );
+    const save = button("Save as CSV", () => this.save(), { class: "csv" });
+    const pages = element("div", { class: "pages" }, this.count, this.back, this.next, save);
+    this.host.replaceChildren(...tools, element("div", region, shownTable), pages);
     if (this.table.note) this.host.append(element("p", { class: "note" }, this.table.note));
     this.headings();
   }
 
+  // A saved table has those too that are not shown.
+  get columns() {
+    return this.table.columns.filter((one) => !this.table.hidden?.has(one.name) && !this.chosen.has(one.name));
+  }
+
   headings() {
-    this.head.replaceChildren(...this.table.columns.map((column) => {
+    this.head.replaceChildren(...this.columns.map((column) => {
       const order = this.sorted?.column === column ? this.sorted.order : "none";
       const attributes = { scope: "col", "aria-sort": order };
       if (column.kind === "number") attributes.class = "number";
@@ -45,10 +47,14 @@ class TableView {
 
   // ------------------------------------------------------------ which rows, in which order
 
-  // Show other rows of the table.
-  choose(rows) {
+  // Show other rows of the table. Fields that are the same in all of them need no column.
+  choose(rows, chosen = []) {
     this.rows = rows;
+    this.chosen = new Set(chosen.map(([field]) => field));
+    const told = chosen.filter(([, value]) => value !== "all").map(([field, value]) => `${field}: ${clipped(value, 40)}`);
+    this.caption.textContent = this.table.caption + (told.length ? ` (${told.join(", ")})` : "");
     this.page = 0;
+    this.headings();
     this.show();
   }
 
@@ -65,8 +71,7 @@ class TableView {
     this.sorted = { column, order: again && this.sorted.order === first ? other : first };
     this.page = 0;
     this.headings();
-    const at = this.table.columns.indexOf(column);
-    this.head.children[at].firstChild.focus();
+    this.head.children[this.columns.indexOf(column)].firstChild.focus();
     this.show();
   }
 
@@ -99,7 +104,8 @@ class TableView {
     this.page = Math.min(Math.max(this.page, 0), last);
     const first = this.page * ROWS_OF_A_PAGE;
     const rows = this.order.slice(first, first + ROWS_OF_A_PAGE);
-    this.body.replaceChildren(...rows.map((row) => this.line(row)));
+    this.body.replaceChildren(...this.lines(rows));
+    this.back.hidden = this.next.hidden = last === 0;
     this.back.disabled = this.page === 0;
     this.next.disabled = this.page === last;
     const total = this.order.length.toLocaleString("en");
@@ -108,12 +114,12 @@ class TableView {
       : `Rows ${(first + 1).toLocaleString("en")} to ${(first + rows.length).toLocaleString("en")} of ${total}`;
   }
 
-  line(row) {
-    return element("tr", {}, ...this.table.columns.map((column) => {
-      const text = shown(column.at(row));
-      const look = column.kind === "number" ? "number" : text.length > 24 ? "long" : null;
-      return element("td", { class: look }, text);
-    }));
+  lines(rows) {
+    const columns = this.columns.map((column) => [column, shownCells(column, rows)]);
+    return rows.map((_, k) => element("tr", {}, ...columns.map(([column, cells]) => {
+      const look = column.kind === "number" ? "number" : cells[k].length > 20 ? "long" : null;
+      return element("td", { class: look }, cells[k]);
+    })));
   }
 
   turn(step) {
