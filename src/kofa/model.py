@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from kofa import omics
 from kofa.checks import check_path, check_word, flag, with_hints
@@ -79,12 +79,13 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         Seconds between two writings of it, at least.
     progress : bool
         Show a progress bar (needs the extra ``kofa[progress]``).
-    engine : {"auto", "memory", "disk"}
+    engine : {"auto", "memory", "disk"}, or a distributed.Client
         Where the rows are during a fit. "memory": tables in files are read, and what inference
         sees of them is kept. "disk": all of it is computed anew, block by block, whenever a pass
         visits the rows, and the factors of the samples are in a temporary file. "auto": "disk"
         where a table is in a file, else "memory". Sparse tables are made dense block by block in
-        any case. The result is the same.
+        any case. A client: the workers of its Dask cluster keep the rows and the factors of the
+        samples (needs the extra ``kofa[dask]``). The result is the same.
     block_rows : "auto" or int
         How many rows are visited at a time.
 
@@ -151,7 +152,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
         progress: bool = False,
-        engine: str = "auto",
+        engine: Any = "auto",
         block_rows: Any = "auto",
     ) -> None:
         self.views = views
@@ -167,6 +168,15 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         self.progress = progress
         self.engine = engine
         self.block_rows = block_rows
+
+    def __sklearn_clone__(self) -> Self:
+        """With the same engine: a client of a cluster cannot be copied."""
+        given = self.get_params(deep=False)
+        copies = {name: clone(one, safe=False) for name, one in given.items() if name != "engine"}
+        copy = type(self)(**copies, engine=self.engine)
+        if hasattr(self, "_sklearn_output_config"):
+            copy._sklearn_output_config = dict(self._sklearn_output_config)
+        return copy
 
     # ------------------------------------------------------------ fit
 

@@ -155,6 +155,8 @@ def _saved_parameters(parameters: Parameters) -> dict[str, Any]:
     saved = vars(parameters) | {"callback": None, "checkpoint": None}
     if not isinstance(parameters.random_state, int | np.integer):
         saved["random_state"] = None
+    if not isinstance(parameters.engine, str):  # a cluster is not for ever
+        saved["engine"] = "auto"
     saved["views"] = None if parameters.views is None else dict(parameters.views)
     saved["outputs"] = None if parameters.outputs is None else list(parameters.outputs)
     return saved
