@@ -52,10 +52,11 @@ def placed_on(client: Any, data: Any) -> Any:
     """The data with tables of Dask computed once, by workers that keep them."""
     if not isinstance(data, Mapping):
         return data
-    return {
-        name: open_dask(name, table, client) if is_dask(table) else table
-        for name, table in data.items()
-    }
+    with client.as_current():
+        return {
+            name: open_dask(name, table, client) if is_dask(table) else table
+            for name, table in data.items()
+        }
 
 
 def open_dask(name: str, data: Any, client: Any = None) -> Any:
@@ -64,7 +65,7 @@ def open_dask(name: str, data: Any, client: Any = None) -> Any:
         what = f"expected a dask.array or a dask.dataframe but got {type(data).__name__}"
         raise DataError(what, name, cure="turn it into one of these, or compute() it")
     if data.ndim == 1 or (data.ndim == 2 and data.shape[1] == 1):
-        return data.compute() if client is None else client.compute(data, sync=True)
+        return data.compute()
     if hasattr(data, "to_dask_array"):
         return _open_frame(name, data, client)
     return Named(_rows(name, data, client), None, None)
@@ -92,7 +93,7 @@ def _open_frame(name: str, frame: Any, client: Any) -> Named:
             raise DataError(what, name, column, cure=cure)
     if client is not None:
         frame = client.persist(frame)
-    index = frame.index.compute() if client is None else client.compute(frame.index, sync=True)
+    index = frame.index.compute()
     # Reading many files leaves numbers that begin anew in each: nobody named these samples.
     names = index if index.is_unique or index.name is not None else None
     array = frame.to_dask_array(lengths=True)

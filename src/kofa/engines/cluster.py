@@ -7,6 +7,7 @@ can repeat those whose results a lost worker had.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -47,6 +48,7 @@ from kofa.linalg import Array, BoolArray, Groups, IntArray
 _PLACED = 4 * BLOCK  # numbers in a block: fewer blocks are less to schedule
 _FEWEST = 8  # blocks, where there are enough rows, whatever number of workers there is
 _LINEAGE = 50  # passes that Dask would have to repeat for lost factors, at most
+_PATIENCE = 5.0  # seconds to wait for a scheduler
 _AT_A_TIME = 32  # blocks whose sums wait to be added
 
 Source = tuple[Stored, Likelihood | None, BoolArray, bool]  # rows, kind, rows seen, holed
@@ -173,7 +175,7 @@ class Cluster(ByPasses):
         if not isinstance(Z, OnWorkers):
             return Z[rows]
         if rows.dtype != bool:
-            return self._rows_of(Z.parts, _some, rows)
+            return self._rows_of(Z.parts, _some, rows.astype(np.intp))
         if rows.all():
             return Z
         kept = [(z, own) for z, own in zip(Z.parts, self._each(rows), strict=True) if own.any()]
@@ -270,6 +272,31 @@ def _without_owner(values: Any) -> Any:
 # ---------------------------------------------------------------- Dask
 
 
+@contextmanager
+def connected(scheduler: str | None) -> Iterator[Any]:
+    """A client of the scheduler at an address while it is needed; None without one."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        what = "A cluster needs Dask: install it with pip install 'kofa[dask]'."
+        raise ImportError(what) from error
+    cure = "check the address, such as tcp://host:8786, and that dask scheduler runs there"
+    if not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
+        raise KofaError(f"{scheduler!r} is no address", option="scheduler", cure=cure)
+    try:
+        client: Any = Client(scheduler, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        what = f"no scheduler of Dask answers at {scheduler}"
+        raise KofaError(what, option="scheduler", cure=cure) from error
+    try:
+        yield client
+    finally:
+        client.close()
+
+
 def _map(
     client: Any, function: Callable[..., Any], *parts: Sequence[Any], **same: Any
 ) -> list[Any]:
@@ -303,7 +330,7 @@ def _explaining() -> Iterator[None]:
     """Errors of the cluster in the words of kofa."""
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     try:
         yield

@@ -16,6 +16,7 @@ from kofa.cli.plan import Plan, Source, naming_files
 from kofa.cli.steps.describe import describe, short_kernel
 from kofa.cli.steps.writing import until_written
 from kofa.cli.study import checked_study, read_study
+from kofa.engines.cluster import connected
 from kofa.errors import FileError
 from kofa.files import check_folder, hint, same_file
 from kofa.model import FactorModel
@@ -52,8 +53,24 @@ def fit(
     checkpoint: Path | None = None,
     checkpoint_every: float = 30.0,
     resume: bool = False,
+    scheduler: str | None = None,
 ) -> FactorModel:
     """Read, fit, save and sum up."""
+    with connected(scheduler) as engine:
+        if engine is not None:
+            plan.model["engine"] = engine
+        return _fit(plan, to, screen, force, checkpoint, checkpoint_every, resume)
+
+
+def _fit(
+    plan: Plan,
+    to: Path,
+    screen: Screen,
+    force: bool,
+    checkpoint: Path | None,
+    checkpoint_every: float,
+    resume: bool,
+) -> FactorModel:
     if str(to) == "-":
         raise UsageError("expected a file but got -: a model is not shown", source="--out -")
     _check_target(to, plan, "model")
