@@ -34,6 +34,11 @@ def model(folder, iterations, **options):
     )  # fmt: skip
 
 
+def interrupt(iteration):
+    if iteration.n_iter == 4:
+        raise KeyboardInterrupt
+
+
 @contextmanager
 def full_disk(most=0):
     """No file may have more bytes, as on a disk without space."""
@@ -68,7 +73,8 @@ def test_a_disk_that_is_full_during_a_fit(path, monkeypatch, tmp_path_factory):
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.setattr(scratch, "_SMALL", 0)
     data = {"x": kofa.open_table(path)}
-    model(path.parent, 4).fit(data)
+    with pytest.raises(KeyboardInterrupt):
+        model(path.parent, 9).set_params(callback=interrupt).fit(data)
     kept = (path.parent / "fit.checkpoint").read_bytes()
     with full_disk(), pytest.warns(UserWarning, match="checkpoint cannot be written"):  # noqa: SIM117
         with pytest.raises(kofa.DataError, match=r"MiB for the factors.*TMPDIR"):
