@@ -215,6 +215,11 @@ class Named:
     def shape(self) -> tuple[int, int]:
         return self.values.shape[0], self.values.shape[1]
 
+    @property
+    def index(self) -> Any:
+        """The names of the samples, as a DataFrame has them."""
+        return self.samples
+
     def take(self, rows: IntArray) -> Named:
         """Some of the rows."""
         values = SparseRows(self.values) if is_sparse(self.values) else self.values
