@@ -197,3 +197,17 @@ def test_ctrl_c_leaves_no_process(tmp_path):
     views = {"x": kofa.Count()}
     kept = kofa.FactorModel(views, checkpoint=path, **options).fit({"x": x}, resume=True)
     assert kept.n_iter_ > 3
+
+
+@pytest.mark.slow
+def test_workers_that_die_again_and_again_and_a_lost_scheduler():
+    with started(1) as workers, distributed.Client(workers) as client:
+        dying = client.map(os._exit, [1], pure=False)
+        with pytest.raises(kofa.KofaError, match=r"died, one after the other.*lower block_rows"):
+            cluster.gathered(client, dying)
+        waiting = client.map(time.sleep, [60.0], pure=False)
+        threading.Timer(1.0, workers.close).start()
+        began = time.monotonic()
+        with pytest.raises(kofa.KofaError, match="scheduler of the cluster is lost"):
+            cluster.gathered(client, waiting)
+        assert time.monotonic() - began < 50.0
