@@ -17,8 +17,9 @@ from sklearn.base import clone
 from test_streamed import MODELS, after, same, tables  # noqa: F401
 
 import kofa
+from commands import error, run
 from kofa.data import stored
-from kofa.engines import cluster
+from kofa.engines import cluster, dask_tasks
 
 distributed = pytest.importorskip("distributed")
 dask_array = pytest.importorskip("dask.array")
@@ -135,9 +136,23 @@ def test_what_cannot_work_is_said(client, tables, monkeypatch):  # noqa: F811
 def test_a_scheduler_that_does_not_answer():
     began = time.monotonic()
     for address in ("tcp://127.0.0.1:9", "here"):
-        with pytest.raises(kofa.KofaError, match="address"), cluster.connected(address):
+        with pytest.raises(kofa.KofaError, match="address"), dask_tasks.connected(address):
             pass
     assert time.monotonic() - began < 30.0
+
+
+@pytest.mark.slow
+def test_the_command_line_fits_on_a_cluster(client, tables, tmp_path, monkeypatch):  # noqa: F811
+    import pandas as pd
+
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(tables["b"], columns=list("uvwxyz")).to_parquet("b.parquet")
+    fit = "fit --view b=b.parquet --index false --max-iter 2000 --n-factors 2 -o"
+    run(f"{fit} apart.kofa --scheduler {client.scheduler.address}")
+    run(f"{fit} here.kofa")
+    apart, here = kofa.load("apart.kofa"), kofa.load("here.kofa")
+    assert apart.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-8)
+    assert "address" in error(f"{fit} other.kofa --scheduler nowhere")
 
 
 @pytest.mark.slow

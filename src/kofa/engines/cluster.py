@@ -7,9 +7,7 @@ can repeat those whose results a lost worker had.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate, pairwise
@@ -18,19 +16,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kofa.data.dask_tables import DaskRows
-from kofa.data.stored import (
-    Encoded,
-    FileRows,
-    Joined,
-    Placed,
-    SomeColumns,
-    SparseRows,
-    Stored,
-    Values,
-    consecutive,
-)
+from kofa.data.stored import Stored
 from kofa.engines.blocks import Work
+from kofa.engines.dask_tasks import each, gathered, placed, shared
 from kofa.engines.passes import (
     BLOCK,
     COVARIANCES,
@@ -40,7 +28,6 @@ from kofa.engines.passes import (
     observations,
     patterns,
 )
-from kofa.errors import KofaError
 from kofa.inference.observations import Observations, Rows
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray
@@ -48,7 +35,6 @@ from kofa.linalg import Array, BoolArray, Groups, IntArray
 _PLACED = 4 * BLOCK  # numbers in a block: fewer blocks are less to schedule
 _FEWEST = 8  # blocks, where there are enough rows, whatever number of workers there is
 _LINEAGE = 50  # passes that Dask would have to repeat for lost factors, at most
-_PATIENCE = 5.0  # seconds to wait for a scheduler
 _AT_A_TIME = 32  # blocks whose sums wait to be added
 
 Source = tuple[Stored, Likelihood | None, BoolArray, bool]  # rows, kind, rows seen, holed
@@ -99,14 +85,16 @@ class Cluster(ByPasses):
         self._starts = {} if starts is None else starts
         if starts is None and any(self.likelihoods.values()):
             at = {n: self._begin(n)[0] for n, one in self.likelihoods.items() if one is not None}
-            self.blocks = self._map(_at_start, blocks, at=_shared(client, at))
+            self.blocks = self._each_block(_at_start, blocks, at=shared(client, at))
 
     def _slices(self) -> list[slice]:
         return [slice(*ends) for ends in pairwise(accumulate(self.sizes, initial=0))]
 
-    def _map(self, function: Callable[..., Any], *parts: Sequence[Any], **same: Any) -> list[Any]:
+    def _each_block(
+        self, function: Callable[..., Any], *parts: Sequence[Any], **same: Any
+    ) -> list[Any]:
         """A function of each block, or of what belongs to it, as futures."""
-        return _map(self.client, function, *parts, **same)
+        return each(self.client, function, *parts, **same)
 
     # ------------------------------------------------------------ passes
 
@@ -128,7 +116,7 @@ class Cluster(ByPasses):
 
     def _pass(self, work: Work, n_factors: int, *by_row: Any, **which: Any) -> tuple[Any, Array]:  # noqa: ARG002
         both = self._submit(_sum_of_parts, work, self._at_once(n_factors), by_row)
-        sums, rows = self._map(itemgetter(0), both), self._map(itemgetter(1), both)
+        sums, rows = self._each_block(itemgetter(0), both), self._each_block(itemgetter(1), both)
         del both
         total = None
         for some in _batches(sums, _AT_A_TIME):
@@ -138,8 +126,8 @@ class Cluster(ByPasses):
 
     def _submit(self, function: Work, work: Work, step: int, by_row: Sequence[Any]) -> list[Any]:
         parts = [self._parts_of(one) for one in by_row]
-        shared = _shared(self.client, work)
-        return self._map(function, self.blocks, *parts, work=shared, step=step)
+        same = shared(self.client, work)
+        return self._each_block(function, self.blocks, *parts, work=same, step=step)
 
     def _at_once(self, n_factors: int) -> int:
         """How many rows of a block a worker looks at together."""
@@ -164,7 +152,7 @@ class Cluster(ByPasses):
         if not isinstance(first, OnWorkers):
             return change(*map(np.asarray, by_row))
         parts = [one.parts if isinstance(one, OnWorkers) else self._parts_of(one) for one in by_row]
-        found = self._map(change, *parts)
+        found = self._each_block(change, *parts)
         return replace(first, parts=found, n_factors=n_factors, age=first.age + 1)
 
     def _scaled(self, Z: Any, by: Array) -> Any:
@@ -179,7 +167,7 @@ class Cluster(ByPasses):
         if rows.all():
             return Z
         kept = [(z, own) for z, own in zip(Z.parts, self._each(rows), strict=True) if own.any()]
-        parts = self._map(_some, *zip(*kept, strict=True))
+        parts = self._each_block(_some, *zip(*kept, strict=True))
         sizes = tuple(int(own.sum()) for _, own in kept)
         return replace(Z, parts=parts, sizes=sizes, age=Z.age + 1)
 
@@ -192,7 +180,7 @@ class Cluster(ByPasses):
         which = np.searchsorted(ends, rows, side="right")
         blocks = np.unique(which)
         own = [rows[which == b] - (ends[b] - self.sizes[b]) for b in blocks]
-        found = gathered(self.client, self._map(read, [parts[b] for b in blocks], own))
+        found = gathered(self.client, self._each_block(read, [parts[b] for b in blocks], own))
         order = np.concatenate([np.flatnonzero(which == b) for b in blocks])
         return _joined(found, np.argsort(order))
 
@@ -203,10 +191,10 @@ class Cluster(ByPasses):
         traits = {name: self.views[name] for name in views}
         select = partial(_part, names=list(traits))
         if rows is None or rows.all():
-            blocks = self._map(select, self.blocks)
+            blocks = self._each_block(select, self.blocks)
             return Cluster(self.client, blocks, self.sizes, traits, self._starts)
         kept = [(b, own) for b, own in zip(self.blocks, self._each(rows), strict=True) if own.any()]
-        blocks = self._map(select, *zip(*kept, strict=True))
+        blocks = self._each_block(select, *zip(*kept, strict=True))
         index = np.flatnonzero(rows)
         traits = {name: view.take(index) for name, view in traits.items()}
         return Cluster(self.client, blocks, [int(own.sum()) for _, own in kept], traits)
@@ -229,119 +217,14 @@ def place(client: Any, sources: Mapping[str, Source], block_rows: int | None) ->
     slices = [slice(start, min(start + step, n)) for start in range(0, n, step)]
     views, raw = {}, {}
     for name, (rows, kind, seen, holed) in sources.items():
-        raw[name] = _placed(client, rows, slices)
+        raw[name] = placed(client, rows, slices)
         columns, pattern = Groups.one(rows.shape[1]), seen.astype(np.uint64)
         if holed:
-            columns, pattern = patterns(gathered(client, _map(client, holes, raw[name])))
+            columns, pattern = patterns(gathered(client, each(client, holes, raw[name])))
         views[name] = ViewTraits(kind, columns, seen, pattern)
     kinds = {name: (view.kind, view.columns) for name, view in views.items()}
-    stack = partial(_stacked, kinds=_shared(client, kinds))
-    blocks = _map(client, stack.func, *raw.values(), **stack.keywords)
+    blocks = each(client, _stacked, *raw.values(), kinds=shared(client, kinds))
     return Cluster(client, blocks, [where.stop - where.start for where in slices], views)
-
-
-def _placed(client: Any, values: Values, rows: Sequence[slice | IntArray]) -> list[Any]:
-    """Some rows of a table for each block, as futures: read by workers where they can be."""
-    if isinstance(values, Encoded):
-        inner = _placed(client, values.values, rows)
-        return _map(client, _encoded, inner, encode=_shared(client, values.encode))
-    if isinstance(values, SomeColumns):
-        return _map(client, _columns, _placed(client, values.values, rows), columns=values.columns)
-    if isinstance(values, Placed):
-        places = [values.place[some] for some in rows]
-        inner = _placed(client, values.values, [consecutive(one[one >= 0]) for one in places])
-        if all((one >= 0).all() for one in places):
-            return inner
-        return _map(client, _spread, inner, [one >= 0 for one in places])
-    if isinstance(values, DaskRows):
-        return list(client.compute([values.array[some] for some in rows]))
-    if isinstance(values, FileRows | Joined):
-        return _map(client, _read, [_without_owner(values)] * len(rows), list(rows))
-    if isinstance(values, SparseRows):
-        return _map(client, np.asarray, [SparseRows(values.matrix[some]) for some in rows])
-    return _map(client, np.asarray, [values[some] for some in rows])
-
-
-def _without_owner(values: Any) -> Any:
-    """Files as workers see them; who removes them is known here."""
-    if isinstance(values, Joined):
-        return Joined(tuple(map(_without_owner, values.parts)))
-    return replace(values, owner=None) if isinstance(values, FileRows) else values
-
-
-# ---------------------------------------------------------------- Dask
-
-
-@contextmanager
-def connected(scheduler: str | None) -> Iterator[Any]:
-    """A client of the scheduler at an address while it is needed; None without one."""
-    if scheduler is None:
-        yield None
-        return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        what = "A cluster needs Dask: install it with pip install 'kofa[dask]'."
-        raise ImportError(what) from error
-    cure = "check the address, such as tcp://host:8786, and that dask scheduler runs there"
-    if not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
-        raise KofaError(f"{scheduler!r} is no address", option="scheduler", cure=cure)
-    try:
-        client: Any = Client(scheduler, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        what = f"no scheduler of Dask answers at {scheduler}"
-        raise KofaError(what, option="scheduler", cure=cure) from error
-    try:
-        yield client
-    finally:
-        client.close()
-
-
-def _map(
-    client: Any, function: Callable[..., Any], *parts: Sequence[Any], **same: Any
-) -> list[Any]:
-    """A function of each of some lists' entries, as futures; what is in tasks can be repeated."""
-    import dask
-
-    named = getattr(function, "func", function)
-    key = f"kofa-{getattr(named, '__name__', 'part').strip('_')}"
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1PiB"}):
-        return list(client.map(function, *parts, key=key, pure=False, **same))
-
-
-def _shared(client: Any, thing: Any) -> Any:
-    """What all blocks of a pass need, as one future."""
-    return _map(client, _given, [_Boxed(thing)])[0]
-
-
-def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
-    """The results; where that fails, the workers are told that nobody waits any more."""
-    try:
-        with _explaining():
-            return list(client.gather(list(futures)))
-    except BaseException:
-        with suppress(Exception):
-            client.cancel(list(futures), force=True)
-        raise
-
-
-@contextmanager
-def _explaining() -> Iterator[None]:
-    """Errors of the cluster in the words of kofa."""
-    from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
-    from distributed.comm.core import CommClosedError
-
-    try:
-        yield
-    except KilledWorker as error:
-        what = "several workers of the cluster died, one after the other, at the same block of rows"
-        cure = "give the workers more memory, or set a lower block_rows"
-        raise KofaError(what, option="engine", cure=cure) from error
-    except (FutureCancelledError, CommClosedError, TimeoutError) as error:
-        what = "the scheduler of the cluster is lost"
-        cure = "start it again; a fit with a checkpoint can be continued"
-        raise KofaError(what, option="engine", cure=cure) from error
 
 
 def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -350,35 +233,6 @@ def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 # ---------------------------------------------------------------- tasks
-
-
-@dataclass(frozen=True, eq=False)
-class _Boxed:
-    """Something that Dask does not look into."""
-
-    thing: Any
-
-
-def _given(box: _Boxed) -> Any:
-    return box.thing
-
-
-def _read(values: Stored, rows: slice | IntArray) -> Array:
-    return values[rows]
-
-
-def _encoded(values: Any, encode: Callable[[Array], Array]) -> Array:
-    return encode(np.array(values, dtype=np.float64))
-
-
-def _columns(values: Array, columns: IntArray) -> Array:
-    return np.ascontiguousarray(values[:, columns])
-
-
-def _spread(values: Array, there: BoolArray) -> Array:
-    found = np.full((len(there), values.shape[1]), np.nan)
-    found[there] = values
-    return found
 
 
 def _stacked(*values: Array, kinds: Mapping[str, tuple[Likelihood | None, Groups]]) -> Rows:

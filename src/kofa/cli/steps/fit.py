@@ -19,7 +19,7 @@ from kofa.cli.steps.describe import describe, short_kernel
 from kofa.cli.steps.writing import until_written
 from kofa.cli.study import checked_study, read_study
 from kofa.data.stored import Named, by_blocks
-from kofa.engines.cluster import connected
+from kofa.engines.dask_tasks import connected
 from kofa.errors import FileError
 from kofa.files import check_folder, hint, same_file
 from kofa.model import FactorModel
