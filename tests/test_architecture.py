@@ -24,7 +24,7 @@ ORDER = [
 ENTRIES = ["__init__", "__main__"]  # which may import all others
 ORDER_IN_STORAGE = [
     "damage", "atomic", "zip_directory", "npy", "manifest", "archive", "dtypes", "fields",
-    "schema", "codec", "validation", "model_file", "checkpoint",
+    "schema", "codec", "validation", "model_file", "checkpoint", "row_file",
 ]  # fmt: skip
 SOURCE = Path(kofa.__file__).parent
 

@@ -11,6 +11,7 @@ from scipy import sparse
 import kofa
 from kofa import omics
 from kofa.data import stored
+from kofa.data.stored import BackedRows
 
 ad = pytest.importorskip("anndata")
 md = pytest.importorskip("mudata")
@@ -427,3 +428,29 @@ def test_a_model_of_a_mudata_can_be_saved(mdata, tmp_path):
     model.save(tmp_path / "m.kofa")
     loaded = kofa.load(tmp_path / "m.kofa")
     assert loaded.predict(mdata, "stage").equals(model.predict(mdata, "stage"))
+
+
+@pytest.mark.parametrize("matrix", [sparse.csr_matrix, sparse.csc_matrix, np.asarray])
+def test_backed_files_are_read_block_by_block(rng, tmp_path, matrix, monkeypatch):
+    monkeypatch.setattr(stored, "_AT_ONCE", 100)
+    counts = rng.poisson(1.0, size=(60, 5)).astype(np.float32)
+    cells = ad.AnnData(matrix(counts))
+    cells.write_h5ad(tmp_path / "x.h5ad")
+    backed, views = ad.read_h5ad(tmp_path / "x.h5ad", backed="r"), {"X": kofa.Count()}
+    try:
+        table = omics.tables(backed, views)["X"]
+        assert isinstance(table.values, BackedRows) == (matrix is not sparse.csc_matrix)
+        if isinstance(table.values, BackedRows):
+            some = np.array([7, 3, 7])
+            np.testing.assert_array_equal(table.values[some], counts[some])
+        options = {"callback": lambda i: i.n_iter >= 5}
+        model = kofa.FactorModel(views, **options).fit(backed)
+        expected = kofa.FactorModel(views, **options).fit({"X": counts})
+        np.testing.assert_allclose(model.lower_bounds_, expected.lower_bounds_, rtol=1e-8)
+        factors = model.transform(backed)
+        np.testing.assert_allclose(factors, expected.transform({"X": counts}), atol=1e-7)
+    finally:
+        backed.file.close()
+    if isinstance(table.values, BackedRows):
+        with pytest.raises(kofa.FileError, match=r"x\.h5ad: it cannot be read any more"):
+            table.values[:5]

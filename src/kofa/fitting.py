@@ -12,9 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kofa import omics, tuning
 from kofa.checks import flag
+from kofa.data.dask_tables import is_client, placed_on
 from kofa.data.returning import labelled
 from kofa.data.stored import Encoded, Placed, Stored, by_blocks, is_on_disk, n_measured
 from kofa.data.tables import Samples
+from kofa.engines import cluster
 from kofa.engines.memory import InMemory
 from kofa.engines.streamed import Streamed, ViewRows
 from kofa.errors import DeclarationError, warn
@@ -77,6 +79,8 @@ def fit(
     """
     data = omics.tables(data, parameters.views)
     views = parameters.check(data)
+    if is_client(parameters.engine):
+        data = placed_on(parameters.engine, data)
     rng = parameters.generator()
     fit_data = FitData.read(views, data, parameters.outputs)
     if parameters.engine == "memory":
@@ -89,7 +93,7 @@ def fit(
         infer = partial(_infer, parameters, fit_data, seen=seen, rng=rng, journal=journal)
         found = infer(journal.once(partial(fit_views, fit_data, rng), rng))
         for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(fit_data) else 0):
-            state, Z = found.run.state, found.run.Z
+            state, Z = found.run.state, np.asarray(found.run.Z)
             found = infer(with_reconstructed_relevance(fit_data, found.views, state, Z, seen))
         if any(view.sparse == "ard" for view in fit_data.views.values()):
             found = infer(with_ard_landmarks(fit_data, found.views, found.run.state))
@@ -119,7 +123,7 @@ class Inferred:
     views: Mapping[str, FittedView]
     roles: Mapping[str, Role]
     settings: Settings
-    engine: InMemory | Streamed
+    engine: InMemory | Streamed | cluster.Cluster
     run: Run
 
     @property
@@ -129,8 +133,8 @@ class Inferred:
     def factors(self) -> Array:
         """Those of the samples given the inputs alone, each by itself: (N, K)."""
         if len(self.inputs) < len(self.roles):  # the outputs were explained by these
-            return self.run.Z
-        return self.engine.project(self.run.state)[0]
+            return np.asarray(self.run.Z)
+        return np.asarray(self.engine.project(self.run.state)[0])
 
 
 def _infer(
@@ -158,12 +162,14 @@ def _infer(
 
 def _engine(
     parameters: Parameters, fit_data: FitData, views: Mapping[str, FittedView], seen: BoolArray
-) -> InMemory | Streamed:
+) -> InMemory | Streamed | cluster.Cluster:
     """The samples that have a value, encoded at once or, where rows are stored, when visited."""
     values = {name: fit_data.samples.spread(fit_data.tables[name]) for name in views}
     block_rows = None if parameters.block_rows == "auto" else int(parameters.block_rows)
+    client = parameters.engine if is_client(parameters.engine) else None
     to_disk = parameters.engine == "disk" or any(map(is_on_disk, values.values()))
-    if not (to_disk or any(isinstance(one, Stored) for one in values.values())):
+    stored = to_disk or any(isinstance(one, Stored) for one in values.values())
+    if client is None and not stored:
         observed = {name: view.observe(values[name][seen]) for name, view in views.items()}
         return InMemory(Rows.stack(observed), block_rows)
     rows, sources = np.flatnonzero(seen), {}
@@ -171,9 +177,11 @@ def _engine(
         width = view.encoder.encode(values[name][:0]).shape[1]
         encoded = Encoded(Placed(values[name], rows), view.encoder.encode, width)
         holed = view.likelihood is not None and fit_data.has_holes(name)
-        own_seen = fit_data.seen(name)[rows]
-        sources[name] = ViewRows.of(encoded, view.likelihood, own_seen, holed)
-    return Streamed(sources, block_rows, to_disk)
+        sources[name] = encoded, view.likelihood, fit_data.seen(name)[rows], holed
+    if client is not None:
+        return cluster.place(client, sources, block_rows)
+    read = {name: ViewRows.of(*source) for name, source in sources.items()}
+    return Streamed(read, block_rows, to_disk)
 
 
 def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: int) -> Settings:

@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from kofa import omics
 from kofa.checks import check_path, check_word, flag, with_hints
 from kofa.data.returning import in_container, scored
-from kofa.errors import DataError
+from kofa.errors import DataError, DeclarationError
 from kofa.fitting import FactorFit, fit
 from kofa.inference.run import Callback
 from kofa.inspection.methods import Inspection
@@ -24,6 +24,7 @@ from kofa.preparation.fitted import Fitted
 from kofa.preparation.parameters import Parameters
 from kofa.results import answers
 from kofa.storage import model_file
+from kofa.storage.row_file import check_row_file, write_rows
 
 Data = Any  # a dict of name → table, or a MuData or AnnData
 # What other tools call our parameters.
@@ -79,12 +80,13 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         Seconds between two writings of it, at least.
     progress : bool
         Show a progress bar (needs the extra ``kofa[progress]``).
-    engine : {"auto", "memory", "disk"}
+    engine : {"auto", "memory", "disk"}, or a distributed.Client
         Where the rows are during a fit. "memory": tables in files are read, and what inference
         sees of them is kept. "disk": all of it is computed anew, block by block, whenever a pass
         visits the rows, and the factors of the samples are in a temporary file. "auto": "disk"
         where a table is in a file, else "memory". Sparse tables are made dense block by block in
-        any case. The result is the same.
+        any case. A client: the workers of its Dask cluster keep the rows and the factors of the
+        samples (needs the extra ``kofa[dask]``). The result is the same.
     block_rows : "auto" or int
         How many rows are visited at a time.
 
@@ -151,7 +153,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
         progress: bool = False,
-        engine: str = "auto",
+        engine: Any = "auto",
         block_rows: Any = "auto",
     ) -> None:
         self.views = views
@@ -167,6 +169,15 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         self.progress = progress
         self.engine = engine
         self.block_rows = block_rows
+
+    def __sklearn_clone__(self) -> Self:
+        """With the same engine: a client of a cluster cannot be copied."""
+        given = self.get_params(deep=False)
+        copies = {name: clone(one, safe=False) for name, one in given.items() if name != "engine"}
+        copy = type(self)(**copies, engine=self.engine)
+        if hasattr(self, "_sklearn_output_config"):
+            copy._sklearn_output_config = dict(self._sklearn_output_config)
+        return copy
 
     # ------------------------------------------------------------ fit
 
@@ -275,7 +286,13 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------ use
 
-    def transform(self, data: Data, return_cov: bool = False, n_factors: int | None = None) -> Any:
+    def transform(
+        self,
+        data: Data,
+        return_cov: bool = False,
+        n_factors: int | None = None,
+        out: str | PathLike[str] | None = None,
+    ) -> Any:
         """Factors of new samples from any subset of the views.
 
         Outputs tell about the factors only where no input is given, so that those of samples in
@@ -290,11 +307,14 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         n_factors : int or None
             Only the first of them; with outputs the first `n_predictive_` are all that these
             depend on. None is all.
+        out : path or None
+            An ``.npy`` or Parquet file to which the table is written, some samples after the
+            others, so that no more of them are in memory; a file that is there is replaced.
 
         Returns
         -------
         Z : array or DataFrame (n, K)
-            The posterior means.
+            The posterior means. With ``out``, the path of the file.
         covariance : array (n, K, K)
             Only with ``return_cov``.
 
@@ -307,7 +327,10 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         >>> Z.shape, covariance.shape
         ((3, 1), (3, 1, 1))
         """
-        found = answers.factors(self._fitted, data, return_cov, n_factors)
+        deliver = _delivery(out, return_cov=return_cov)
+        found = answers.factors(self._fitted, data, return_cov, n_factors, deliver)
+        if out is not None:
+            return found
         if return_cov:
             return self._in_container(found[0]), found[1]
         return self._in_container(found)
@@ -366,7 +389,13 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         """
         return np.array(self._fitted.factor_names, dtype=object)
 
-    def predict(self, data: Data, view: str | None = None, return_std: bool = False) -> Any:
+    def predict(
+        self,
+        data: Data,
+        view: str | None = None,
+        return_std: bool = False,
+        out: str | PathLike[str] | None = None,
+    ) -> Any:
         """A view of new samples from any of the others, in the user's units.
 
         Real, positive and count views give the mean; a binary view gives zeros and ones, a
@@ -381,11 +410,14 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
             The view to predict; None is the only output of the model.
         return_std : bool
             Return standard deviations too, of real, positive and count views.
+        out : path or None
+            An ``.npy`` or Parquet file to which the table is written, some samples after the
+            others, so that no more of them are in memory; a file that is there is replaced.
 
         Returns
         -------
         mean : array or DataFrame (n, D)
-            The prediction; labels are (n,), or a Series.
+            The prediction; labels are (n,), or a Series. With ``out``, the path of the file.
         std : array or DataFrame (n, D)
             Only with ``return_std``: noise and all uncertainty of z and w.
 
@@ -398,9 +430,12 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         array([[-1.],
                [-2.]])
         """
-        return answers.predict(self._fitted, data, view, return_std)
+        deliver = _delivery(out, return_std=return_std)
+        return answers.predict(self._fitted, data, view, return_std, deliver)
 
-    def predict_proba(self, data: Data, view: str | None = None) -> Any:
+    def predict_proba(
+        self, data: Data, view: str | None = None, out: str | PathLike[str] | None = None
+    ) -> Any:
         """Probabilities of a binary or categorical view of new samples from any other views.
 
         All uncertainty of z and w is integrated out.
@@ -411,10 +446,13 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
             The samples, with any of the other views.
         view : str or None
             The view to predict; None is the only output of the model.
+        out : path or None
+            An ``.npy`` or Parquet file to which the table is written, some samples after the
+            others, so that no more of them are in memory; a file that is there is replaced.
 
         Returns
         -------
-        array or DataFrame
+        array, DataFrame, or the path ``out``
             (n, D) probabilities of a one for each column of a binary view; (n, C) for a categorical
             one, the classes in the order of ``classes_[view]``.
 
@@ -431,7 +469,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         array([[0., 1.],
                [1., 0.]])
         """
-        return answers.predict_proba(self._fitted, data, view)
+        return answers.predict_proba(self._fitted, data, view, _delivery(out))
 
     def predict_quantiles(
         self, data: Data, view: str | None = None, quantiles: Sequence[float] = (0.05, 0.95)
@@ -472,6 +510,7 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         view: str | None = None,
         return_std: bool = False,
         proba: bool = False,
+        out: str | PathLike[str] | None = None,
     ) -> Any:
         """What the factors of the samples, from all views in `data`, say about each view.
 
@@ -486,11 +525,16 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         proba : bool
             Of binary and categorical views, what `predict_proba` would return, such as the
             probabilities of entries that are missing in the view itself.
+        out : path or None
+            An ``.npy`` or Parquet file to which the table of a named `view` is written, some
+            samples after the others, so that no more of them are in memory; a file that is there is
+            replaced.
 
         Returns
         -------
         dict of name → array or DataFrame (n, D)
-            What `predict` would return of each view, or that alone for a named `view`.
+            What `predict` would return of each view, or that alone for a named `view`. With
+            ``out``, the path of the file.
 
         Examples
         --------
@@ -501,7 +545,8 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         >>> back["x"].round(1), back["y"].round(1)
         (array([[1., 2.]]), array([[-1.]]))
         """
-        return answers.reconstruct(self._fitted, data, view, return_std, proba)
+        deliver = _delivery(out, return_std=return_std, **{"view=None": view is None})
+        return answers.reconstruct(self._fitted, data, view, return_std, proba, deliver)
 
     def impute(self, data: Data) -> dict[str, Any]:
         """The tables with their holes filled, for all samples of all tables.
@@ -707,6 +752,18 @@ class FactorModel(Inspection, BaseEstimator):  # type: ignore[misc]
         check_path(path)
         keeps = flag("samples", samples)
         model_file.write_model(path, self._parameters, self._fitted, keeps)
+
+
+def _delivery(out: str | PathLike[str] | None, **others: bool) -> answers.Deliver:
+    """Who gets an answer: the caller, or a file, which holds one table."""
+    if out is None:
+        return answers.at_once
+    check_row_file(out)
+    for option, given in others.items():
+        if flag(option, given):
+            cure = f"leave out {option}" if "=" not in option else "name the view"
+            raise DeclarationError("a file holds one table", option="out", cure=cure)
+    return lambda found, answer: write_rows(out, found.samples.n, map(answer, found.parts()))
 
 
 def load(path: str | PathLike[str]) -> FactorModel:

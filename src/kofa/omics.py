@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import hint, is_among, listed, require, shown
-from kofa.data.stored import Named, Placed, SparseRows, is_sparse
+from kofa.data.stored import BackedRows, Named, Placed, SparseRows, is_sparse
 from kofa.errors import DataError
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import kernel_name
@@ -160,7 +160,8 @@ def _of_all(data: Any, table: Any) -> Any:
     if table.samples.equals(data.obs_names):
         return table
     place = table.samples.get_indexer(data.obs_names)
-    return Named(Placed(SparseRows(table.values), place), data.obs_names, table.columns)
+    rows = SparseRows(table.values) if is_sparse(table.values) else table.values
+    return Named(Placed(rows, place), data.obs_names, table.columns)
 
 
 def _check_names(data: Any, modality: Any, view: str) -> None:
@@ -196,6 +197,9 @@ def _of_modality(modality: Any, layer: str | None, view: str, dense: bool) -> An
     if matrix is None:
         cure = f"name a layer instead, as {view + ':counts'!r}"
         raise DataError("expected values in .X but there are none", view, cure=cure)
+    rows = None if dense else BackedRows.of(matrix, str(modality.filename))
+    if rows is not None:
+        return Named(rows, modality.obs_names, modality.var_names)
     matrix = matrix.to_memory() if hasattr(matrix, "to_memory") else matrix  # sparse, in a file
     if is_sparse(matrix) and not dense:
         return Named(matrix, modality.obs_names, modality.var_names)

@@ -76,7 +76,7 @@ def test_sparse_tables_give_what_dense_ones_give(tables, name, monkeypatch):
         view: sparse.csr_matrix(table) if view in "ab" else table for view, table in dense.items()
     }
     monkeypatch.setattr(stored, "_AT_ONCE", 400)
-    monkeypatch.setattr(streamed, "_BLOCK", 1)  # 256 rows, or fewer
+    monkeypatch.setattr(streamed, "BLOCK", 1)  # 256 rows, or fewer
     other = kofa.FactorModel(views, callback=after(40), **options)
     np.testing.assert_allclose(other.fit_transform(given), expected, atol=1e-8)
     same(other, model)

@@ -13,7 +13,7 @@ from typing import Any
 from kofa import kernels
 from kofa.cli import UsageError
 from kofa.errors import DataError, DeclarationError, KofaError, warn
-from kofa.files import Reading, hint, read_file, read_stdin
+from kofa.files import Reading, hint, open_file, read_file, read_stdin
 from kofa.kernels.declared import as_kernels
 from kofa.kernels.landmarks import Landmarks
 from kofa.model import FactorModel
@@ -66,9 +66,13 @@ class Source:
         """How to call it in a message."""
         return "stdin" if self.file is STDIN else str(self.file)
 
-    def read(self) -> Any:
+    def read(self, stored: bool = False) -> Any:
+        """The table; where it can be, and is to be, `stored` in a file."""
         if self.file is STDIN:
             return read_stdin(self.reading)
+        opened = open_file(self.file, self.reading) if stored else None
+        if opened is not None:
+            return opened
         return read_file(self.file, self.reading)
 
     def replaced_by(self, other: Source) -> Source:
@@ -100,9 +104,9 @@ class Plan:
                 raise
             raise self.located(error) from None
 
-    def read(self) -> dict[str, Any]:
-        """The tables, as DataFrames by view."""
-        return {name: source.read() for name, source in self.sources.items()}
+    def read(self, stored: bool = False) -> dict[str, Any]:
+        """The tables by view, as DataFrames or, where they can be, `stored` in files."""
+        return {name: source.read(stored) for name, source in self.sources.items()}
 
 
 @contextmanager

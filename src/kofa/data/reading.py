@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import hint, listed, shown
+from kofa.data.dask_tables import is_dask, open_dask
 from kofa.data.stored import FileRows, Named, SparseRows, Stored, is_sparse, small_as_array
 from kofa.data.tables import Table
 from kofa.errors import DataError
@@ -25,6 +26,7 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
 
     With `labels` the single column may hold anything; its values become numbers of `classes`.
     """
+    data = open_dask(name, data) if is_dask(data) else data
     in_file = None if labels else FileRows.of_memmap(data)
     if in_file is not None:
         table, columns = _open_stored(name, in_file, labels)

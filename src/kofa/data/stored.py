@@ -215,6 +215,11 @@ class Named:
     def shape(self) -> tuple[int, int]:
         return self.values.shape[0], self.values.shape[1]
 
+    @property
+    def index(self) -> Any:
+        """The names of the samples, as a DataFrame has them."""
+        return self.samples
+
     def take(self, rows: IntArray) -> Named:
         """Some of the rows."""
         values = SparseRows(self.values) if is_sparse(self.values) else self.values
@@ -270,6 +275,45 @@ class FileRows(Stored):
     def _shorter(self) -> FileError:
         what = f"expected {self.n[0]} rows of {self.n[1]} numbers, but they cannot be read any more"
         return FileError(what, self.path, cure="leave the file as it is while it is used")
+
+
+@dataclass(frozen=True, eq=False)
+class BackedRows(Stored):
+    """A matrix of an AnnData in its file: a dataset of HDF5, or a sparse one by rows."""
+
+    matrix: Any
+    path: str
+    n: tuple[int, int]
+    dtype: Any
+    on_disk = True
+
+    @classmethod
+    def of(cls, matrix: Any, path: str) -> BackedRows | None:
+        """Those of a matrix of numbers that is in a file, row after row; else None."""
+        by_rows = getattr(matrix, "format", "") == "csr" and hasattr(matrix, "to_memory")
+        dense = type(matrix).__module__.startswith("h5py") and matrix.ndim == 2
+        if not (by_rows or dense) or matrix.dtype.kind not in "fiub":
+            return None
+        return cls(matrix, path, (matrix.shape[0], matrix.shape[1]), matrix.dtype)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n
+
+    def read(self, rows: slice | IntArray) -> Array:
+        try:
+            if isinstance(rows, slice):
+                return _as_floats(self.matrix[rows])
+            once, where = np.unique(rows, return_inverse=True)  # which is all that HDF5 takes
+            return _as_floats(self.matrix[once] if len(once) else self.matrix[:0])[where]
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            cure = "leave the file open and as it is while it is used"
+            raise FileError("it cannot be read any more", self.path, cure=cure) from error
+
+
+def _as_floats(block: Any) -> Array:
+    dense = block.toarray(order="C") if is_sparse(block) else block
+    return np.array(dense, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,12 +99,9 @@ class BlockEngine(ABC):
         Views that are not Gaussian are replaced by surrogates that are tangent at the old one.
         """
         e = local_system(state, self.columns)
-        found, total = self._latents(e.n_factors), None
-        for where, (own, mean) in self._visit(partial(_swept, state=state, e=e), e.n_factors, Z):
-            found[where] = mean
-            total = own if total is None else total + own
-        assert total is not None
-        return total, found
+        if not any(self.likelihoods.values()):  # nothing depends on the old one
+            return self._pass(partial(_swept, state=None, e=e), e.n_factors)
+        return self._pass(partial(_swept, state=state, e=e), e.n_factors, Z)
 
     def summarise(self, Z: Array) -> Statistics:
         """Statistics of a Z known without uncertainty."""
@@ -116,11 +113,7 @@ class BlockEngine(ABC):
 
         Also their mean covariance (K, K).
         """
-        k = n_factors_of(state)
-        found, total = self._latents(k), np.zeros(())
-        for where, (mean, covariances) in self._visit(partial(_projected, state=state), k):
-            found[where] = mean
-            total = total + covariances
+        total, found = self._pass(partial(_projected, state=state), n_factors_of(state))
         return found, total / self.n_samples
 
     def surrogate_sums(self, name: str, w: Weights, Z: Array) -> ViewSums:
@@ -140,6 +133,19 @@ class BlockEngine(ABC):
         work = partial(_explained, name=name, w=w, mean=mean)
         total: Explained = self._sum(work, Z, views=[name])
         return total
+
+    def _pass(self, work: Work, n_factors: int, *by_row: Array, **which: Any) -> tuple[Any, Array]:
+        """Of a function that gives a sum and factors for each block: Σ, and those of all rows."""
+        found, total = self._latents(n_factors), None
+        for where, (own, rows) in self._visit(work, n_factors, *by_row, **which):
+            found[where] = rows
+            total = own if total is None else total + own
+        return total, found
+
+    def _scaled(self, Z: Array, by: Array) -> Array:
+        """Z in other units, which takes its place."""
+        Z *= by
+        return Z
 
     def _sum(self, work: Work, Z: Array, **which: Any) -> Any:
         """Σ of what a function says of each block, and of the factors of its samples."""
@@ -172,8 +178,10 @@ class BlockEngine(ABC):
 # ---------------------------------------------------------------- of one block
 
 
-def _swept(block: Rows, Z: Array, state: State, e: LocalSystem) -> tuple[Statistics, Array]:
-    block = augment(block, state, Z)
+def _swept(block: Rows, *Z: Array, state: State | None, e: LocalSystem) -> tuple[Statistics, Array]:
+    """`state`: where the surrogates are tangent, if there are some."""
+    if state is not None:
+        block = augment(block, state, *Z)
     q = local_step(block, e)
     return statistics(block, q), q.mean
 
@@ -183,9 +191,10 @@ def _summarised(block: Rows, Z: Array) -> Statistics:
 
 
 def _projected(block: Rows, state: State) -> tuple[Array, Array]:
+    """Σ of the covariances of z, and its means."""
     q = project(block, state)
     counts = np.bincount(q.patterns.label, minlength=q.patterns.size)
-    return q.mean, np.tensordot(counts, q.covariance, 1)
+    return np.tensordot(counts, q.covariance, 1), q.mean
 
 
 def _tangent_at(block: Rows, Z: Array, name: str, w: Weights) -> ViewSums:

@@ -2,6 +2,7 @@
 
 from kofa.checks import hint, listed
 from kofa.errors import visible
+from kofa.files.opening import open_file
 from kofa.files.options import Reading, Values
 from kofa.files.reading import (
     SUFFIXES,
@@ -41,6 +42,7 @@ __all__ = [
     "hint",
     "listed",
     "new_folder",
+    "open_file",
     "read_file",
     "read_stdin",
     "same_file",

@@ -29,9 +29,7 @@ def read_parquet(path: Path, reading: Reading) -> Any:
         raise _needs(path, "pyarrow", "parquet") from error
     with path.open("rb") as file:  # pyarrow takes no names that are not UTF-8
         schema = parquet.read_schema(file)
-        index = _parquet_index(path, schema, reading)
-        names = [name for name in schema.names if name != index and not name.startswith("__index")]
-        wanted = names if reading.transpose else select(path, names, reading)
+        index, wanted = parquet_columns(path, schema, reading)
         columns = wanted if index is None else [index, *wanted]
         _check_columns(path, schema, columns)
         table = parquet.read_table(file, columns=columns)
@@ -53,6 +51,13 @@ def _check_columns(path: Path, schema: Any, columns: Iterable[str]) -> None:
         if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
             what = f"expected numbers or words but got values of type {kind}"
             raise FileError(what, path, column=name, cure="drop the column")
+
+
+def parquet_columns(path: Path, schema: Any, reading: Reading) -> tuple[str | None, list[str]]:
+    """The column of sample ids, and those that are wanted."""
+    index = _parquet_index(path, schema, reading)
+    names = [name for name in schema.names if name != index and not name.startswith("__index")]
+    return index, names if reading.transpose else select(path, names, reading)
 
 
 def _parquet_index(path: Path, schema: Any, reading: Reading) -> str | None:

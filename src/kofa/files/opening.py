@@ -15,7 +15,15 @@ import numpy as np
 from kofa.checks import listed
 from kofa.data.stored import FileRows, Joined, Named
 from kofa.errors import FileError
-from kofa.files.reading import check_exists
+from kofa.files.containers import parquet_columns
+from kofa.files.options import Reading
+from kofa.files.reading import (
+    check_exists,
+    check_ids_are_names,
+    checked_ids,
+    damage_in_words,
+    file_kind,
+)
 
 _BATCH = 2**20  # numbers of a Parquet file that are decoded at a time
 
@@ -72,6 +80,33 @@ def open_table(
     return Named(Joined(tuple(part.values for part in parts)), samples, parts[0].columns)
 
 
+def open_file(path: Path, reading: Reading) -> Named | None:
+    """What `read_file` reads, its rows in a file; None where more is to do than to read numbers."""
+    plain = reading.values == "numbers" and not (reading.missing or reading.transpose)
+    if not plain or file_kind(path) != "parquet":
+        return None
+    from pyarrow import types
+    from pyarrow.parquet import read_schema
+
+    with damage_in_words(path), path.open("rb") as file:
+        schema = read_schema(file)
+        index, wanted = parquet_columns(path, schema, reading)
+    kinds = [schema.field(name).type for name in wanted if schema.names.count(name) == 1]
+    numbers = [types.is_floating(kind) or types.is_integer(kind) for kind in kinds]
+    if len(kinds) < len(wanted) or not all(numbers):
+        return None
+    table = _open_parquet(path, wanted, index, of_pandas=False)
+    ids = checked_ids(path, _numbered(len(table.values)) if index is None else table.samples)
+    check_ids_are_names(path, ids, reading)
+    return Named(table.values, ids.rename(ids.name or "sample"), table.columns)
+
+
+def _numbered(n: int) -> Any:
+    import pandas as pd
+
+    return pd.RangeIndex(n)
+
+
 def _open(path: Path, columns: Sequence[str] | None, index: str | None) -> Named:
     check_exists(path)
     if path.suffix.lower() in (".parquet", ".pq"):
@@ -97,7 +132,10 @@ def _open(path: Path, columns: Sequence[str] | None, index: str | None) -> Named
 # ---------------------------------------------------------------- Parquet
 
 
-def _open_parquet(path: Path, columns: Sequence[str] | None, index: str | None) -> Named:
+def _open_parquet(
+    path: Path, columns: Sequence[str] | None, index: str | None, of_pandas: bool = True
+) -> Named:
+    """`of_pandas`: whether the names of samples are in the index that pandas left, if it did."""
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -107,7 +145,7 @@ def _open_parquet(path: Path, columns: Sequence[str] | None, index: str | None) 
     try:
         with path.open("rb") as file, ParquetFile(file) as parquet:
             schema = parquet.schema_arrow
-            index = index or _index_of_pandas(schema)
+            index = index or (_index_of_pandas(schema) if of_pandas else None)
             given = [name for name in schema.names if name != index]
             names = list(given if columns is None else columns)
             _check_columns(path, schema, [*names, *([] if index is None else [index])], index)

@@ -61,7 +61,7 @@ def read_file(path: str | PathLike[str], reading: Reading | None = None) -> Any:
         frame = _checked(path, frame, reading)
     if reading.transpose:
         frame = _transposed(path, frame, reading)
-    _check_ids_are_names(path, frame, reading)
+    check_ids_are_names(path, frame.index, reading)
     if reading.values == "labels":
         frame = frame.apply(_label_numbers)
     elif reading.values == "words":
@@ -170,23 +170,28 @@ def _is_excel(path: Path) -> FileError:
 
 def _checked(path: Path, frame: Any, reading: Reading) -> Any:
     """A table from a format without lines: ids as strings, marks as missing, numbers as such."""
-    import pandas as pd
-
     if not len(frame):
         raise FileError("there are no rows", path)
-    if frame.index.hasnans:
-        row = int(np.argmax(frame.index.isna()))
-        raise FileError("expected a sample id but it is missing", path, f"row {row}")
-    name = frame.index.name
-    frame.index = pd.Index([str(one) for one in frame.index], name=name)
-    if not frame.index.is_unique:
-        first, second = same_ids(frame.index)
-        raise repeated(path, f"rows {first} and {second}", frame.index)
+    frame.index = checked_ids(path, frame.index)
     if reading.missing:
         frame = frame.mask(frame.isin([*reading.missing, *_as_numbers(reading.missing)]))
     if reading.values == "numbers":
         return frame.apply(lambda column: _numbers(path, column))
     return frame
+
+
+def checked_ids(path: Path, ids: Any) -> Any:
+    """Sample ids as strings, each there once."""
+    import pandas as pd
+
+    if ids.hasnans:
+        row = int(np.argmax(ids.isna()))
+        raise FileError("expected a sample id but it is missing", path, f"row {row}")
+    ids = pd.Index([str(one) for one in ids], name=ids.name)
+    if not ids.is_unique:
+        first, second = same_ids(ids)
+        raise repeated(path, f"rows {first} and {second}", ids)
+    return ids
 
 
 def _as_numbers(marks: Any) -> list[float]:
@@ -245,8 +250,8 @@ def _transposed(path: Path, frame: Any, reading: Reading) -> Any:
     return turned.infer_objects() if reading.values == "numbers" else turned
 
 
-def _check_ids_are_names(path: Path, frame: Any, reading: Reading) -> None:
+def check_ids_are_names(path: Path, ids: Any, reading: Reading) -> None:
     """A first column of decimals is data, not ids."""
-    some = frame.index[:100]
+    some = ids[:100]
     if reading.index is None and all(map(_FRACTION.fullmatch, some)):
         raise without_ids(path, f"the first holds numbers such as {some[0]}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa.checks import check_number, check_word, flag, require
+from kofa.data.dask_tables import is_client
 from kofa.errors import DeclarationError
 from kofa.inference.run import Callback
 from kofa.views import View, check_outputs, check_views
@@ -32,7 +33,7 @@ class Parameters:
     checkpoint: str | PathLike[str] | None
     checkpoint_every: float
     progress: bool
-    engine: str = "auto"
+    engine: Any = "auto"
     block_rows: Any = "auto"
 
     def check(self, data: Any) -> dict[str, View]:
@@ -47,7 +48,7 @@ class Parameters:
         called = self.callback is None or callable(self.callback)
         require(called, "callback", "a function, or None", self.callback)
         flag("progress", self.progress)
-        check_word("engine", self.engine, ENGINES)
+        _check_engine(self.engine)
         check_number("block_rows", self.block_rows, ["auto"], whole=True, least=1)
         views = check_views(self.views, data)
         check_outputs(self.outputs, views)
@@ -60,3 +61,15 @@ class Parameters:
         except (TypeError, ValueError):
             what = "expected random_state to be a seed, a numpy Generator or None"
             raise DeclarationError(what, got=self.random_state, option="random_state") from None
+
+
+def _check_engine(engine: Any) -> None:
+    """One of the words, or a client that can be asked now."""
+    if not is_client(engine):
+        check_word("engine", engine, ENGINES)
+    elif engine.asynchronous:
+        what, cure = "expected a client that waits for results", "make it without asynchronous"
+        raise DeclarationError(what, got=engine, option="engine", cure=cure)
+    elif engine.status != "running":
+        what, cure = "the client has no scheduler any more", "connect a new distributed.Client"
+        raise DeclarationError(what, got=engine, option="engine", cure=cure)

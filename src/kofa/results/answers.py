@@ -58,40 +58,64 @@ def from_others(fitted: Fitted, data: Any, view: str) -> Prediction:
 
 # ---------------------------------------------------------------- answers
 
+Answer = Callable[[Prediction], Any]  # the table of the samples that a model is applied to
+# Who gets the answer for all samples at once, or for one part after the other
+Deliver = Callable[[Prediction, Answer], Any]
 
-def factors(fitted: Fitted, data: Any, return_cov: bool, n_factors: int | None) -> Any:
+
+def at_once(found: Prediction, answer: Answer) -> Any:
+    """The answer for all samples."""
+    return answer(found)
+
+
+def factors(
+    fitted: Fitted,
+    data: Any,
+    return_cov: bool,
+    n_factors: int | None,
+    deliver: Deliver = at_once,
+) -> Any:
     """What `FactorModel.transform` returns."""
     check_number("n_factors", n_factors, [None], whole=True, least=1)
-    found = given(fitted, data)
-    basis = fitted.basis.first(n_factors)
-    Z = np.zeros((found.samples.n, basis.n_factors))
-    wanted = flag("return_cov", return_cov)
-    covariance = np.empty((len(Z), *Z.shape[1:] * 2)) if wanted else None
-    done = 0
-    for q, _ in found.project(found.sources_of_z):
-        where = slice(done, done + len(q.mean))
-        Z[where] = basis.of_samples(q.mean)
-        if covariance is not None:
-            covariance[where] = basis.of_covariances(q.covariance)[q.patterns.label]
-        done = where.stop
-    table = labelled(Z, found.samples, fitted.factor_names[: basis.n_factors])
-    return table if covariance is None else (table, covariance)
+    wanted, basis = flag("return_cov", return_cov), fitted.basis.first(n_factors)
+    names = fitted.factor_names[: basis.n_factors]
+
+    def answer(found: Prediction) -> Any:
+        Z = np.zeros((found.samples.n, basis.n_factors))
+        covariance = np.empty((len(Z), *Z.shape[1:] * 2)) if wanted else None
+        done = 0
+        for q, _ in found.project(found.sources_of_z):
+            where = slice(done, done + len(q.mean))
+            Z[where] = basis.of_samples(q.mean)
+            if covariance is not None:
+                covariance[where] = basis.of_covariances(q.covariance)[q.patterns.label]
+            done = where.stop
+        table = labelled(Z, found.samples, names)
+        return table if covariance is None else (table, covariance)
+
+    return deliver(given(fitted, data), answer)
 
 
-def predict(fitted: Fitted, data: Any, view: str | None, return_std: bool) -> Any:
+def predict(
+    fitted: Fitted, data: Any, view: str | None, return_std: bool, deliver: Deliver = at_once
+) -> Any:
     """What `FactorModel.predict` returns."""
     view = fitted.asked_for(view)
+    one, asked = fitted.views[view], _prediction_of(view, fitted.views[view], return_std)
     found = from_others(fitted, data, view)
-    values = found.of_view(view, _prediction_of(view, fitted.views[view], return_std))
-    return _returned(values, fitted.views[view], found.samples)
+    return deliver(found, lambda part: _returned(part.of_view(view, asked), one, part.samples))
 
 
-def predict_proba(fitted: Fitted, data: Any, view: str | None) -> Any:
+def predict_proba(fitted: Fitted, data: Any, view: str | None, deliver: Deliver = at_once) -> Any:
     """What `FactorModel.predict_proba` returns."""
     view = fitted.asked_for(view)
-    found = from_others(fitted, data, view)
-    (values,) = found.of_view(view, _proba_of(view, fitted.views[view]))
-    return labelled(values, found.samples, fitted.views[view].outputs)
+    one, asked = fitted.views[view], _proba_of(view, fitted.views[view])
+
+    def answer(found: Prediction) -> Any:
+        (values,) = found.of_view(view, asked)
+        return labelled(values, found.samples, one.outputs)
+
+    return deliver(from_others(fitted, data, view), answer)
 
 
 def predict_quantiles(fitted: Fitted, data: Any, view: str | None, quantiles: Any) -> list[Any]:
@@ -104,7 +128,14 @@ def predict_quantiles(fitted: Fitted, data: Any, view: str | None, quantiles: An
     return [labelled(table, found.samples, one.outputs) for table in tables]
 
 
-def reconstruct(fitted: Fitted, data: Any, view: str | None, return_std: bool, proba: bool) -> Any:
+def reconstruct(
+    fitted: Fitted,
+    data: Any,
+    view: str | None,
+    return_std: bool,
+    proba: bool,
+    deliver: Deliver = at_once,
+) -> Any:
     """What `FactorModel.reconstruct` returns."""
     found, proba = given(fitted, data), flag("proba", proba)
     views = fitted.views if view is None else {view: fitted.view(view)}
@@ -113,13 +144,17 @@ def reconstruct(fitted: Fitted, data: Any, view: str | None, return_std: bool, p
         name: _proba_of(name, one) if name in probable else _prediction_of(name, one, return_std)
         for name, one in views.items()
     }
-    tables = {
-        name: labelled(values[0], found.samples, views[name].outputs)
-        if name in probable
-        else _returned(values, views[name], found.samples)
-        for name, values in found.of_views(asked).items()
-    }
-    return tables if view is None else tables[view]
+
+    def answer(found: Prediction) -> Any:
+        tables = {
+            name: labelled(values[0], found.samples, views[name].outputs)
+            if name in probable
+            else _returned(values, views[name], found.samples)
+            for name, values in found.of_views(asked).items()
+        }
+        return tables if view is None else tables[view]
+
+    return deliver(found, answer)
 
 
 def impute(fitted: Fitted, data: Any) -> dict[str, Any]:

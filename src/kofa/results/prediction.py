@@ -34,6 +34,7 @@ from kofa.results.uncertainty import (
 )
 
 _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
+_PART = 2**21  # numbers of tables in a part of the samples (16 MiB)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,20 @@ class Prediction:
     @property
     def n_factors(self) -> int:
         return n_factors_of(self.state)
+
+    def parts(self) -> Iterator[Prediction]:
+        """The same for some of the samples after the others, of which only these are in memory."""
+        values = {name: self.samples.spread(table) for name, table in self.tables.items()}
+        width = sum(one.shape[1] for one in values.values()) + self.n_factors
+        step = max(_ROWS_AT_A_TIME, _PART // width)
+        for start in range(0, max(1, self.samples.n), step):
+            rows = slice(start, min(start + step, self.samples.n))
+            some = {name: np.array(one[rows]) for name, one in values.items()}
+            tables = {n: replace(t, values=some[n], samples=None) for n, t in self.tables.items()}
+            n, names = rows.stop - rows.start, self.samples.names
+            where = dict.fromkeys(tables, np.arange(n))
+            own = None if names is None else names[rows]
+            yield replace(self, tables=tables, samples=Samples(n, own, where, self.samples.polars))
 
     def warn_of_far_samples(self) -> None:
         """Say which samples have values that count as less far than they are."""

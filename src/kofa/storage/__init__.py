@@ -15,4 +15,5 @@ codec          objects as JSON and arrays, and back
 validation     whether the parts of a model fit together
 model_file     models in files
 checkpoint     fits that are running, in files
+row_file       tables that are written block by block
 """

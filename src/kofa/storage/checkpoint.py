@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from kofa.data.stored import Stored, blocks
-from kofa.errors import FileError, warn
+from kofa.errors import FileError, KofaError, warn
 from kofa.inference.acceleration import Trail
 from kofa.inference.run import Iteration, Journal, Run
 from kofa.preparation.fit_data import FitData
@@ -91,7 +91,7 @@ class Checkpoint(Journal):
             return
         try:
             self.write()
-        except (FileError, OSError, MemoryError) as error:
+        except (KofaError, OSError, MemoryError) as error:
             self.due = time.monotonic() + max(self.every, _RETRY)
             if not self.failed:
                 warn(
@@ -217,6 +217,7 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
         "pruned": np.array([i.pruned for i in run.history]),
     }
     held = {field.name: getattr(run, field.name) for field in fields(run)}
+    held["Z"] = np.asarray(run.Z)  # which may be elsewhere
     trail = {"steps": run.trail.steps, "moves": run.trail.moves}
     return held | {"state": tuple(run.state.values()), "history": history, "trail": trail}
 

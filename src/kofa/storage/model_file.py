@@ -155,6 +155,8 @@ def _saved_parameters(parameters: Parameters) -> dict[str, Any]:
     saved = vars(parameters) | {"callback": None, "checkpoint": None}
     seed = parameters.random_state
     saved["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
+    if not isinstance(parameters.engine, str):  # a cluster is not for ever
+        saved["engine"] = "auto"
     saved["views"] = None if parameters.views is None else dict(parameters.views)
     saved["outputs"] = None if parameters.outputs is None else list(parameters.outputs)
     return saved

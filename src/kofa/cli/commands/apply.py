@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +31,9 @@ def transform(
     given = apply.opened(model, **tables)
     apply.check_target(out, given.files)
     with given.naming_files():
+        if apply.block_by_block(given, out):
+            _written(screen, out, given.model.transform, given.read(stored=True))
+            return
         factors = given.model.transform(given.read())
     _write(screen, factors, out)
 
@@ -64,6 +68,9 @@ def predict(
     goal = apply.pick_target(given.model, target, given.sources)
     apply.check_target(out, given.files)
     with given.naming_files():
+        if apply.block_by_block(given, out, goal) and not (proba or std or wanted):
+            _written(screen, out, given.model.predict, given.read(stored=True), goal)
+            return
         found = apply.predictions(
             given.model, given.read(), goal, proba=proba, std=std, quantiles=wanted
         )
@@ -92,6 +99,15 @@ def impute(
     files = apply.files_in(Path(out), given, form)
     with given.naming_files():
         screen.report(*apply.impute(given.model, given.read(), files))
+
+
+def _written(screen: Screen, to: str, method: Callable[..., Any], *asked: Any) -> None:
+    """Let a method of a model write its table, and say what was written."""
+    from pyarrow.parquet import read_metadata
+
+    found = read_metadata(method(*asked, out=to))
+    n_columns = found.num_columns - 1  # and the samples
+    screen.report(f"{to}: {counted(found.num_rows, 'sample')}, {counted(n_columns, 'column')}")
 
 
 def _write(screen: Screen, frame: Any, to: str) -> None:

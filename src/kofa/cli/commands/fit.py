@@ -17,6 +17,11 @@ _CHECKPOINT = option(
     rich_help_panel=LONG,
 )
 _RESUME = flag("Continue a fit that was stopped.", "--resume", rich_help_panel=LONG)
+_SCHEDULER = option(
+    "ADDRESS",
+    "Of a Dask cluster, such as tcp://host:8786, whose workers keep the rows.",
+    rich_help_panel=LONG,
+)
 _PROGRESS = flag("Show progress also without a terminal.", "--progress", rich_help_panel=LONG)
 
 
@@ -30,6 +35,7 @@ def fit(
         float, number("Seconds between writings.", "SECONDS", 0, LONG)
     ] = 30.0,
     resume: Annotated[bool, _RESUME] = False,
+    scheduler: Annotated[str | None, _SCHEDULER] = None,
     progress: Annotated[bool, _PROGRESS] = False,
     screen: Screen,
 ) -> None:
@@ -64,6 +70,7 @@ def fit(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
         resume=resume,
+        scheduler=scheduler,
     )
 
 

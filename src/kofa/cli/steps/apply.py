@@ -16,6 +16,7 @@ from kofa.cli.plan import Source, naming_files
 from kofa.cli.steps.describe import load
 from kofa.cli.steps.writing import check_not_read, until_written
 from kofa.cli.study import checked_study, read_study
+from kofa.data.stored import Named
 from kofa.errors import DataError, FileError
 from kofa.files import (
     Values,
@@ -39,13 +40,16 @@ class Given:
     sources: dict[str, Source]
     files: list[Path]  # all that are read, and must not be written
 
-    def read(self) -> dict[str, Any]:
-        """The tables, with the names of columns as in fit."""
+    def read(self, stored: bool = False) -> dict[str, Any]:
+        """The tables, `stored` in files or not, with the names of columns as in fit."""
         known, data = _first_of_each(self.model), {}
         for name, source in self.sources.items():
-            data[name] = source.read()
-            if known[name].inputs is not None:
-                data[name].columns = list(known[name].inputs)
+            data[name] = source.read(stored)
+            names = known[name].inputs
+            if names is not None and isinstance(data[name], Named):
+                data[name] = replace(data[name], columns=tuple(names))
+            elif names is not None:
+                data[name].columns = list(names)
         return data
 
     def naming_files(self) -> AbstractContextManager[None]:
@@ -141,6 +145,12 @@ def check_target(to: str, read: Iterable[Path]) -> None:
         return
     check_writable(Path(to))
     check_not_read([Path(to)], read, "name")
+
+
+def block_by_block(given: Given, to: str, target: str | None = None) -> bool:
+    """Whether a result is a table of numbers that a Parquet file can get block by block."""
+    labels = target is not None and given.model.views_[target].classes is not None
+    return Path(to).suffix.lower() == ".parquet" and not labels
 
 
 # ---------------------------------------------------------------- predict, impute

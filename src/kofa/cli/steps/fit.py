@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kofa.cli import Stopped, UsageError
 from kofa.cli.display import Screen, counted, table
 from kofa.cli.given import plan_of_options
@@ -16,6 +18,8 @@ from kofa.cli.plan import Plan, Source, naming_files
 from kofa.cli.steps.describe import describe, short_kernel
 from kofa.cli.steps.writing import until_written
 from kofa.cli.study import checked_study, read_study
+from kofa.data.stored import Named, by_blocks
+from kofa.engines.dask_tasks import connected
 from kofa.errors import FileError
 from kofa.files import check_folder, hint, same_file
 from kofa.model import FactorModel
@@ -52,8 +56,24 @@ def fit(
     checkpoint: Path | None = None,
     checkpoint_every: float = 30.0,
     resume: bool = False,
+    scheduler: str | None = None,
 ) -> FactorModel:
     """Read, fit, save and sum up."""
+    with connected(scheduler) as engine:
+        if engine is not None:
+            plan.model["engine"] = engine
+        return _fit(plan, to, screen, force, checkpoint, checkpoint_every, resume)
+
+
+def _fit(
+    plan: Plan,
+    to: Path,
+    screen: Screen,
+    force: bool,
+    checkpoint: Path | None,
+    checkpoint_every: float,
+    resume: bool,
+) -> FactorModel:
     if str(to) == "-":
         raise UsageError("expected a file but got -: a model is not shown", source="--out -")
     _check_target(to, plan, "model")
@@ -61,7 +81,7 @@ def fit(
     if to.exists() and not force:
         raise FileError("this model exists", to, cure="add --force to replace it")
     _mention_checkpoint(checkpoint, resume, screen)
-    data = plan.read()
+    data = plan.read(stored=plan.model.get("engine", "auto") not in ("auto", "memory"))
     check_orientation(data, plan.sources)
     watch = screen.watch(plan.model.get("n_init", 1))
     model = FactorModel(
@@ -144,6 +164,12 @@ def _how_to_continue(place: str, checkpoint: Path) -> str:
     return f"{stopped}; continue with: {shlex.join(['kofa', *again, '--resume'])}"
 
 
+def _share_missing(frame: Any) -> float:
+    if isinstance(frame, Named):
+        return float(by_blocks(lambda part: np.isnan(part).mean(axis=1), frame.values).mean())
+    return float(frame.isna().to_numpy().mean())
+
+
 def _summary(model: FactorModel, data: Mapping[str, Any], seconds: float) -> list[Any]:
     samples = set().union(*(frame.index for frame in data.values()))
     state = "converged" if model.converged_ else "not converged"
@@ -155,9 +181,9 @@ def _summary(model: FactorModel, data: Mapping[str, Any], seconds: float) -> lis
     rows = []
     for name, one in describe(model)["views"].items():
         frame = data[one["source"]]
-        missing = f"{frame.isna().to_numpy().mean():.1%}"
+        missing = f"{_share_missing(frame):.1%}"
         role = "output" if one["output"] else ""
         kernel = short_kernel(one["kernel"])
-        rows.append((name, one["kind"], kernel, len(frame), one["columns"], missing, role))
+        rows.append((name, one["kind"], kernel, frame.shape[0], one["columns"], missing, role))
     names = ("view", "kind", "kernel", "samples", "columns", "missing", "role")
     return [head, table(names, rows, ("samples", "columns", "missing"))]

@@ -1,0 +1,298 @@
+"""What is found by passes over all rows where no more than a block of them is at hand."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+
+from kofa.engines.blocks import BlockEngine
+from kofa.engines.directions import (
+    exact_by_passes,
+    is_small,
+    n_above_noise,
+    randomised_by_passes,
+)
+from kofa.inference.held_out import STRATA
+from kofa.inference.observations import START_STEPS, Observations, Rows
+from kofa.inference.posterior import State
+from kofa.likelihoods.base import Likelihood
+from kofa.linalg import Array, BoolArray, Groups, IntArray
+
+BLOCK = 2**21  # numbers in a block, its factors included (16 MiB)
+COVARIANCES = 2**22  # numbers in the covariances of a block, where no two rows share theirs
+
+
+@dataclass(frozen=True, eq=False)
+class ViewTraits:
+    """What all rows of one view have in common, and which holes each has."""
+
+    kind: Likelihood | None  # None: similarities
+    columns: Groups
+    seen: BoolArray  # (N,): which rows have something
+    pattern: Any  # (N,): a number for each pattern of holes, unsigned 64 bits
+
+    @property
+    def width(self) -> int:
+        return len(self.columns.label)
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """None where it is Gaussian."""
+        return None if self.kind is None or self.kind.curvature is None else self.kind
+
+    def take(self, index: IntArray) -> Self:
+        """Of some of the rows."""
+        return replace(self, seen=self.seen[index], pattern=self.pattern[index])
+
+    def observations(self, values: Array) -> Observations:
+        """Some rows as inference sees them; `values` are taken over."""
+        return observations(values, self.kind, self.columns)
+
+
+def observations(values: Array, kind: Likelihood | None, columns: Groups) -> Observations:
+    """Some rows of a view, whose columns have the groups of all rows."""
+    view = Observations.from_values(values, kind)
+    if columns.size == 1:
+        return view
+    mask = np.broadcast_to(view.mask, view.values.shape)
+    return replace(view, observed=mask[:, columns.first], columns=columns)
+
+
+def holes(values: Array) -> tuple[IntArray, Any]:
+    """Of some rows: which columns are missing together, and a number for the holes of each row."""
+    missing = np.isnan(values)
+    of_column = np.random.default_rng(0).integers(2**63, size=values.shape[1], dtype=np.uint64)
+    return Groups.by_pattern(missing.T).label, (~missing).astype(np.uint64) @ of_column
+
+
+def patterns(parts: Iterable[tuple[IntArray, Any]]) -> tuple[Groups, Any]:
+    """The same of all rows, from what `holes` says of each block."""
+    label, found = None, []
+    for own, pattern in parts:
+        found.append(pattern)
+        both = np.stack([own if label is None else label, own])
+        label = np.unique(both, axis=1, return_inverse=True)[1].ravel()
+    assert label is not None
+    n, size = len(label), int(label.max()) + 1
+    alone = size > n / 2  # as within one block: sharing no longer pays
+    columns = Groups(np.arange(n), n) if alone else Groups(label.astype(np.intp), size)
+    return columns, np.concatenate(found)
+
+
+class ByPasses(BlockEngine):
+    """An engine that knows of its views what they have in common."""
+
+    views: Mapping[str, ViewTraits]
+    # By view: where pseudo-observations are placed at the start, and their means there.
+    _starts: dict[str, tuple[Array, Array]]
+
+    @property
+    def n_samples(self) -> int:
+        return len(next(iter(self.views.values())).seen)
+
+    @cached_property
+    def n_patterns(self) -> int:
+        """Number of different patterns of holes in a row; each its own where few are shared."""
+        both = np.zeros(self.n_samples, dtype=np.uint64)
+        for view in self.views.values():
+            both = both * np.uint64(0x9E3779B97F4A7C15) + view.pattern
+        found = len(np.unique(both))
+        return self.n_samples if found > self.n_samples / 2 else found
+
+    @property
+    def width(self) -> int:
+        """Number of columns of all views."""
+        return sum(view.width for view in self.views.values())
+
+    @property
+    def size(self) -> int:
+        """Number of entries of all views, observed or not."""
+        return self.n_samples * self.width
+
+    @property
+    def likelihoods(self) -> dict[str, Likelihood | None]:
+        """Of each view; None where it is Gaussian."""
+        return {name: view.likelihood for name, view in self.views.items()}
+
+    @property
+    def columns(self) -> dict[str, Groups]:
+        """How the columns of each view are grouped."""
+        return {name: view.columns for name, view in self.views.items()}
+
+    @abstractmethod
+    def _changed(self, change: Callable[..., Array], n_factors: int, *by_row: Array) -> Array:
+        """What a function makes of rows of arrays, block by block: (N, n_factors)."""
+
+    def keep(self, Z: Array, factors: IntArray) -> Array:
+        """Z without all factors but these."""
+        return self._changed(partial(_kept, factors=factors), len(factors), Z)
+
+    def rotate(self, Z: Array, R: Array, shift: Array) -> Array:
+        """R (z − shift) of every sample."""
+        return self._changed(partial(_rotated, R=R, shift=shift), len(R), Z)
+
+    # ------------------------------------------------------------ where a fit starts
+
+    def _begin(self, name: str) -> tuple[Array, Array]:
+        """`Observations.at_start`, in passes over the rows."""
+        if name not in self._starts:
+            view = self.views[name]
+            tangent = mean = np.zeros(view.width)
+            for _ in range(START_STEPS if view.likelihood is not None else 0):
+                tangent, total, n = mean, np.zeros(()), np.zeros(())
+                work = partial(_sums_at, name=name, eta=tangent)
+                for _, (own, own_n) in self._visit(work, 1, views=[name]):
+                    total, n = total + own, n + own_n
+                mean = total / n[view.columns.label]
+            self._starts[name] = tangent, mean
+        return self._starts[name]
+
+    def _start(self, name: str) -> Observations:
+        view = self.views[name]
+        observed = np.ones((1, view.columns.size), dtype=bool)
+        return Observations(self._begin(name)[1][None], observed, view.columns, view.likelihood)
+
+    def principal_directions(
+        self, k: int, rng: np.random.Generator, above_noise: bool = False
+    ) -> Array:
+        """Leading left singular vectors of the views side by side, on unit scale: (N, ≤ k).
+
+        What is missing is at the mean. `above_noise`: only those that noise alone would not have.
+        """
+        means = {n: self._begin(n)[1] for n, one in self.likelihoods.items() if one is not None}
+        return self._directions(partial(_centred, means=means), (), k, rng, above_noise)
+
+    def with_residual_direction(self, state: State, Z: Array, rng: np.random.Generator) -> Array:
+        """Z and the leading direction of what the factors leave, on unit scale: (N, K + 1)."""
+        one = self._directions(partial(_residual, state=state), (Z,), 1, rng, above_noise=False)
+        return self._changed(_side_by_side, Z.shape[1] + 1, Z, one)
+
+    def _directions(
+        self,
+        matrix: Callable[..., Array],
+        of: tuple[Array, ...],
+        k: int,
+        rng: np.random.Generator,
+        above_noise: bool,
+    ) -> Array:
+        """Of the matrix that a function makes of each block, and of its part of some arrays."""
+
+        def on_matrix(work: Callable[..., Any]) -> Callable[..., Any]:
+            return partial(_on_matrix, matrix=matrix, n=len(of), work=work)
+
+        def over_blocks(work: Callable[..., Any], *by_row: Any) -> Iterator[Any]:
+            for _, own in self._visit(on_matrix(work), k, *of, *by_row, at_start=True):
+                yield own
+
+        n, width = self.n_samples, self.width
+        if is_small(n, width, k):
+            M, sigma = exact_by_passes(over_blocks)
+        else:
+            M, sigma = randomised_by_passes(over_blocks, n, k, rng)
+        M, sigma = M[:, :k], sigma[:k]
+        if above_noise:
+            total = float(sum(over_blocks(_square)))
+            M = M[:, : max(1, n_above_noise(sigma, total, n, width))]
+        if not M.shape[1]:  # nothing varies
+            return np.ones((n, 1)) / n
+        image = on_matrix(partial(_image, M=M * np.sqrt(n)))
+        cubes, found = self._pass(image, M.shape[1], *of, at_start=True)
+        # Singular vectors have no sign; this choice does not depend on the order of the rows.
+        return self._scaled(found, np.where(cubes < 0, -1.0, 1.0))
+
+    # ------------------------------------------------------------ rows
+
+    def observed(self, views: Iterable[str] | None = None) -> BoolArray:
+        """Which samples have something of some views, or of any."""
+        some = self.views if views is None else views
+        return np.asarray(np.any([self.views[name].seen for name in some], axis=0))
+
+    def _strata(self, name: str) -> Observations:
+        view = self.views[name]
+        if view.likelihood is None:
+            none = np.empty((self.n_samples, 0))
+            return Observations(none, view.seen[:, None], Groups.one(0))
+        most = view.width if view.likelihood.competing else STRATA
+        work = partial(_first_targets, name=name, n=most)
+        targets = np.concatenate([own for _, own in self._visit(work, 1, views=[name])])
+        columns = Groups.one(targets.shape[1])
+        return Observations(targets, view.seen[:, None], columns, view.likelihood, targets)
+
+    def totals(self, name: str) -> tuple[Array, Array]:
+        """Sum and number of the observed values of each column of a view, as they were given."""
+        total, n = np.zeros(()), np.zeros(())
+        for _, (own, own_n) in self._visit(partial(_totals, name=name), 1, views=[name]):
+            total, n = total + own, n + own_n
+        return total, n
+
+
+# ---------------------------------------------------------------- of one block
+
+
+def _sums_at(block: Rows, name: str, eta: Array) -> tuple[Array, Array]:
+    view = block.views[name]
+    return view.at(np.broadcast_to(eta, view.values.shape)).y_sum, view.n
+
+
+def _centred(block: Rows, means: Mapping[str, Array]) -> Array:
+    """The views side by side, less their means; zero where missing."""
+    parts = [
+        (view.values - means[name]) * view.mask if name in means else view.values
+        for name, view in block.views.items()
+    ]
+    return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+
+
+def _residual(block: Rows, Z: Array, state: State) -> Array:
+    """What the factors leave of each view, in units of its noise, side by side."""
+    parts = []
+    for name, view in block.views.items():
+        eta = state[name].weights.predict(Z)
+        parts.append((view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision))
+    return np.concatenate(parts, axis=1)
+
+
+def _on_matrix(
+    block: Rows, *by_row: Any, matrix: Callable[..., Array], n: int, work: Callable[..., Any]
+) -> Any:
+    return work(matrix(block, *by_row[:n]), *by_row[n:])
+
+
+def _square(y: Array) -> float:
+    return float(np.einsum("nd,nd->", y, y))
+
+
+def _image(y: Array, M: Array) -> tuple[Array, Array]:
+    """y M, and Σ of its cubes."""
+    image = np.asarray(y @ M)
+    return (image**3).sum(axis=0), image
+
+
+def _first_targets(block: Rows, name: str, n: int) -> Array:
+    targets = block.views[name].targets
+    assert targets is not None
+    return targets[:, :n].copy()
+
+
+def _totals(block: Rows, name: str) -> tuple[Array, Array]:
+    view = block.views[name]
+    values = view.values if view.targets is None else view.targets
+    mask = np.broadcast_to(view.mask, values.shape)
+    return np.where(mask, values, 0.0).sum(axis=0), mask.sum(axis=0)
+
+
+def _kept(Z: Array, factors: IntArray) -> Array:
+    return Z[:, factors]
+
+
+def _rotated(Z: Array, R: Array, shift: Array) -> Array:
+    return np.asarray((Z - shift) @ R.T)
+
+
+def _side_by_side(*parts: Array) -> Array:
+    return np.column_stack(parts)
