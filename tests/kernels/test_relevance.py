@@ -7,7 +7,8 @@ import pytest
 
 import kofa
 from kofa.kernels.evidence import _FEW_NOISES, Objective, _by_eigenvalues, _complete
-from kofa.kernels.formulas import PackedGaps, Polynomial, gap_sums
+from kofa.kernels.formulas import Polynomial
+from kofa.kernels.gaps import PackedGaps, gap_sums
 from kofa.kernels.learning import learn, starts
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import KernelTerm, LogRelevance, Relevance, Width
@@ -169,7 +170,7 @@ def test_gaps_that_take_much_memory_are_not_packed(rng, monkeypatch):
     """The gradient is the same."""
     objective, theta = objective_of(rng, "bank")
     _, expected = objective.likelihood(theta)
-    monkeypatch.setattr("kofa.kernels.formulas._MOST_PACKED", 30 * 29 // 2 * 5 - 1)
+    monkeypatch.setattr("kofa.kernels.gaps._MOST_PACKED", 30 * 29 // 2 * 5 - 1)
     X = objective.sources[0].X
     assert PackedGaps.of(X) is None
     again = Objective(sources_of("bank", X), objective.outputs)

@@ -12,7 +12,7 @@ from kofa.inference.explained import Explained
 from kofa.inference.posterior import State, Weights
 from kofa.inference.predictive import Basis
 from kofa.inference.regression import ReadOut
-from kofa.kernels.formulas import Kernel
+from kofa.kernels.base import Kernel
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array
 from kofa.preparation.prepare import FittedView
