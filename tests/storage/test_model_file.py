@@ -413,7 +413,7 @@ def test_odd_names_and_labels_come_back_or_are_refused(kind, role, path):
     views = {"x": kofa.Real(kernel="rbf" if role == "samples" else None)}
     data = {"x": x}
     if role in ("labels", "categories"):
-        views, data = views | {"c": kofa.Categorical()}, data | {"c": labels}
+        views, data = {"c": kofa.Categorical()}, {"c": labels}
     with quiet():
         model = kofa.FactorModel(views, 2, max_iter=2).fit(data)
     refusal, loaded = "", None
