@@ -6,13 +6,17 @@ import os
 import shlex
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pandas as pd
+import typer.testing
 from typer.testing import CliRunner
 
 from kofa.cli.app import app
 
+# Typer makes the commands anew for each call, which takes as long as most of them.
+typer.testing._get_command = cache(typer.testing._get_command)
 MAIN = "import sys; sys.argv[0] = 'kofa'; from kofa.cli import main; main()"
 
 

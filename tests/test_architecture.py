@@ -17,8 +17,8 @@ import kofa
 
 ORDER = [
     "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
-    "engines", "views", "preparation", "omics", "results", "inspection", "storage", "progress",
-    "fitting", "model", "estimators", "scores", "scoring", "cross_validation",
+    "engines", "views", "preparation", "omics", "results", "scores", "inspection",
+    "storage", "progress", "fitting", "model", "estimators", "scoring", "cross_validation",
     "plot", "files", "report", "cli",
 ]  # fmt: skip
 ENTRIES = ["__init__", "__main__"]  # which may import all others
@@ -184,6 +184,15 @@ def found(path):
 @pytest.mark.parametrize("name", [name for _, name in walks()])
 def test_walks_of_the_docs_name_functions_of_the_code(name):
     assert callable(found(name))
+
+
+def test_every_file_is_named_in_the_docs():
+    """Those of `cli/commands` and `cli/steps` have the names of commands."""
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = {name.rpartition("/")[2] for name in re.findall(r"`([a-z_/]+)(?:\.py)?`", text)}
+    files = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
+    told = [path for path in files if path.parent.name not in ("commands", "steps")]
+    assert [p.as_posix() for p in told if p.stem not in {*named, *ENTRIES}] == []
 
 
 def test_walks_of_the_docs_go_one_step_at_a_time():

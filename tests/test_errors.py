@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 from decimal import Decimal
 from pathlib import Path
 
@@ -878,7 +879,10 @@ def test_constant_columns_are_warned_of(view, value, effect):
 
 def test_constant_columns_in_folds_are_not_warned_of():
     x = np.column_stack([NOISE, np.ones(40)])
-    kofa.KernelFactorAnalysis("rbf", n_factors=2).fit(x)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kofa.KernelFactorAnalysis("rbf", n_factors=2).fit(x)
+    assert [str(warning.message) for warning in caught] == []
 
 
 def test_an_index_that_became_a_column_is_warned_of():

@@ -18,13 +18,30 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_estimators_overwrite_params,
+    parametrize_with_checks,
+)
 
 import kofa
 from kofa.estimators import KernelFactorAnalysis, KernelFactorClassifier, KernelFactorRegressor
 
 ALL = [KernelFactorAnalysis, KernelFactorRegressor, KernelFactorClassifier]
 SMALL = {"kernel": "rbf", "n_factors": 20, "tol": 0.1}
+
+
+class Unsound(KernelFactorAnalysis):
+    """It changes a parameter in fit, which the rules of scikit-learn forbid."""
+
+    def fit(self, X, y=None):
+        self.tol = 0.2
+        return super().fit(X, y)
+
+
+def test_scikit_learn_checks_fail_where_a_rule_is_broken():
+    """A check raises, or it found nothing."""
+    with pytest.raises(AssertionError, match="tol"):
+        check_estimators_overwrite_params("Unsound", Unsound(**SMALL))
 
 
 @parametrize_with_checks([estimator(**SMALL) for estimator in ALL])

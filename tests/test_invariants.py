@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
@@ -95,9 +95,7 @@ def rise_of_path(bounds, iterations):
     return rise[~before].min(initial=0.0)
 
 
-@settings(
-    max_examples=100, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=50, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems())
 def test_bound_never_falls(problem):
     views, data, n_factors, outputs = problem
@@ -337,7 +335,7 @@ def mixed_problems(draw):
     return views, data, draw(st.sampled_from([None, 1, 2, 4, 8])), outputs
 
 
-@settings(max_examples=80, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(mixed_problems())
 def test_bound_of_mixed_kinds_never_falls(problem):
     views, data, n_factors, outputs = problem
@@ -372,7 +370,6 @@ MIXED = {
     "outputs": {"views": THROUGH_KERNELS | {"binary": kofa.Binary(), "count": kofa.Count()},
                 "outputs": ["binary", "count", "positive"]},
 }  # fmt: skip
-every_mix = pytest.mark.parametrize("options", MIXED.values(), ids=MIXED)
 
 
 def with_holes(data, rng):
@@ -400,28 +397,55 @@ def answers(model, data):
     return [*said, model.score_samples(data)[:, None]]
 
 
-@every_mix
-def test_masked_row_is_a_dropped_row_in_mixed_kinds(rng, options):
-    data = with_holes(mixed(rng), rng)
+N_MIXED = 40
+QUICK = {"n_factors": 4, "max_iter": 10, "random_state": 5}
+
+
+@dataclass(frozen=True)
+class Example:
+    """Samples of mixed kinds, in arrays that nobody may change, and a model of them."""
+
+    data: dict[str, np.ndarray]
+    options: dict[str, object]
+    model: kofa.FactorModel
+    Z: np.ndarray
+
+    def again(self, data=None, **options):
+        """A model of the same kind, of these data or others."""
+        return fit(data=data or self.data, **(QUICK | self.options | options))
+
+
+@pytest.fixture(scope="module", params=MIXED)
+def example(request):
+    rng, options = np.random.default_rng(8), MIXED[request.param]
+    data = with_holes(mixed(rng, N_MIXED, d=3), rng)
+    for y in data.values():
+        y.flags.writeable = False
+    model = kofa.FactorModel(**QUICK, tol=0.0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        Z = model.fit_transform(data)
+    return Example(data, options, model, Z)
+
+
+def test_masked_row_is_a_dropped_row_in_mixed_kinds(example):
+    data = example.data
     hidden = {name: y.copy() for name, y in data.items()}
     for name, y in hidden.items():
         y[30:35] = None if name == "label" else np.nan
-    dropped = rows_of(data, np.r_[:30, 35:60])
-    a, b = (fit(data=d, n_factors=4, max_iter=20, **options) for d in (hidden, dropped))
+    dropped = rows_of(data, np.r_[:30, 35:N_MIXED])
+    a, b = (example.again(d) for d in (hidden, dropped))
     np.testing.assert_allclose(a.lower_bounds_, b.lower_bounds_, rtol=1e-9)
     for x, y in zip(answers(a, data), answers(b, data), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(a.transform(hidden)[30:35], 0.0, atol=1e-12)
 
 
-@every_mix
-def test_mixed_prediction_of_a_row_does_not_depend_on_its_batch(rng, options):
-    data = mixed(rng)
-    model = fit(data=data, max_iter=10, **options)
-    new = with_holes(data, rng)
-    batch = answers(model, new)
-    for i in (0, 6, 9, 17, 23, 59):
-        for together, alone in zip(batch, answers(model, rows_of(new, [i])), strict=True):
+def test_mixed_prediction_of_a_row_does_not_depend_on_its_batch(example):
+    batch = answers(example.model, example.data)
+    for i in (0, 6, 9, 17, 39):
+        one = rows_of(example.data, [i])
+        for together, alone in zip(batch, answers(example.model, one), strict=True):
             np.testing.assert_array_equal(alone[0], together[i])
 
 
@@ -439,24 +463,23 @@ def test_large_counts_alone_are_those_in_their_batch(rng, size):
     np.testing.assert_array_equal(np.concatenate(alone), together)
 
 
-@every_mix
-def test_fit_transform_of_mixed_kinds_is_fit_then_transform(rng, options):
-    data = with_holes(mixed(rng), rng)
-    model = kofa.FactorModel(max_iter=20, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        Z = model.fit_transform(data)
-    assert Z.shape == (60, model.n_factors_)
-    np.testing.assert_allclose(model.transform(data), Z, atol=1e-7)
+def test_fit_transform_of_mixed_kinds_is_fit_then_transform(example):
+    assert example.Z.shape == (N_MIXED, example.model.n_factors_)
+    np.testing.assert_allclose(example.model.transform(example.data), example.Z, atol=1e-7)
 
 
-@every_mix
-def test_same_seed_same_result_in_mixed_kinds(rng, options):
-    data = with_holes(mixed(rng), rng)
-    some = {"n_factors": 4, "n_init": 2, "max_iter": 15}
-    a, b = (fit(data=data, random_state=5, **some, **options) for _ in range(2))
-    for x, y in zip(answers(a, data), answers(b, data), strict=True):
+def test_same_seed_same_result_in_mixed_kinds(example):
+    again = example.again()
+    for x, y in zip(
+        answers(example.model, example.data), answers(again, example.data), strict=True
+    ):
         assert np.array_equal(x, y)
+    assert np.array_equal(example.model.lower_bounds_, again.lower_bounds_)
+
+
+def test_same_seed_same_starts_in_mixed_kinds(rng):
+    data = with_holes(mixed(rng, N_MIXED, d=3), rng)
+    a, b = (fit(data=data, n_init=2, **QUICK, **MIXED["direct"]) for _ in range(2))
     assert np.array_equal(a.lower_bounds_, b.lower_bounds_)
 
 
@@ -474,12 +497,11 @@ def bounds_within(options):
     return {"rtol": 2e-6 if options.get("outputs") else 1e-9}
 
 
-@every_mix
-def test_order_of_samples_does_not_matter_in_mixed_kinds(rng, options):
-    data = with_holes(mixed(rng), rng)
-    rows = rng.permutation(60)
+def test_order_of_samples_does_not_matter_in_mixed_kinds(rng, example):
+    a, data, options = example.model, example.data, example.options
+    rows = rng.permutation(N_MIXED)
     shuffled = rows_of(data, rows)
-    a, b = (fit(data=d, n_factors=4, max_iter=15, **options) for d in (data, shuffled))
+    b = example.again(shuffled)
     np.testing.assert_allclose(a.lower_bounds_, b.lower_bounds_, **bounds_within(options))
     for name, view in a.views_.items():
         if view.likelihood is not None and name not in a.classes_:
@@ -489,13 +511,11 @@ def test_order_of_samples_does_not_matter_in_mixed_kinds(rng, options):
     np.testing.assert_allclose(x, y, **within(options))
 
 
-@every_mix
-def test_blocks_of_any_size_give_the_same_model_of_mixed_kinds(monkeypatch, rng, options):
-    data = with_holes(mixed(rng), rng)
-    whole = fit(data=data, n_factors=4, max_iter=10, **options)
+def test_blocks_of_any_size_give_the_same_model_of_mixed_kinds(monkeypatch, example):
+    whole, data, options = example.model, example.data, example.options
     with monkeypatch.context() as patch:
         patch.setattr("kofa.inference.observations.Rows.block_size", lambda *_: 7)
-        parts = fit(data=data, n_factors=4, max_iter=10, **options)
+        parts = example.again()
     np.testing.assert_allclose(parts.lower_bounds_, whole.lower_bounds_, **bounds_within(options))
     for x, y in zip(answers(parts, data), answers(whole, data), strict=True):
         np.testing.assert_allclose(x, y, **within(options))
@@ -524,17 +544,13 @@ def test_blocks_of_any_size_give_the_same_statistics_of_mixed_kinds(rng, block_r
             np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-8, atol=1e-8)
 
 
-@every_mix
-def test_caller_data_of_mixed_kinds_are_not_changed(rng, options):
-    data = with_holes(mixed(rng), rng)
-    before = {name: y.copy() for name, y in data.items()}
-    for y in data.values():
-        y.flags.writeable = False
-    model = fit(data=data, n_factors=4, max_iter=5, **options)
+def test_caller_data_of_mixed_kinds_are_not_changed(example):
+    """The arrays of the fit may not be written to; those of what follows are compared as well."""
+    model, data = example.model, {name: y.copy() for name, y in example.data.items()}
     answers(model, data), model.impute(data), model.reconstruct(data), model.score(data)
     for name, y in data.items():
-        same = (y == before[name]) | ((y != y) & (before[name] != before[name]))
-        assert same.all()
+        before = example.data[name]
+        assert ((y == before) | ((y != y) & (before != before))).all()
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf"])

@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from experiments.baselines.svm import no_future_warnings
 from experiments.models.classes import auc
 from experiments.protocol import Ints, Split
-from kofa.kernels.formulas import Kernel, Radial
+from kofa.kernels.base import Kernel, Radial
 from kofa.linalg import Array, centre
 
 Grids = Mapping[str, Any]

@@ -13,8 +13,9 @@ from experiments.models.classes import published_tol
 from experiments.timing import Stopwatch
 from kofa import FactorModel, KernelFactorRegressor, Landmarks, Laplacian, Real
 from kofa.data.scaling import Scaling
+from kofa.kernels.base import Kernel
 from kofa.kernels.declared import as_kernel
-from kofa.kernels.formulas import RBF, Kernel
+from kofa.kernels.formulas import RBF
 from kofa.kernels.learning import learn
 from kofa.kernels.mixture import parts
 from kofa.kernels.outputs import Outputs

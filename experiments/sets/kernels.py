@@ -19,7 +19,8 @@ from experiments.experiment import Benchmark, Experiment, Mark, Picture, Shown, 
 from experiments.models.classes import SEEN, Way, auc, factor_relevance, fit_predict, kernels
 from experiments.protocol import Ints, Split, fold_settings, remarks, seed, splits, table
 from experiments.tasks import Array, Options, Result, Results, Task, figures
-from kofa.kernels.formulas import RBF, Kernel, Linear, Polynomial
+from kofa.kernels.base import Kernel
+from kofa.kernels.formulas import RBF, Linear, Polynomial
 from kofa.kernels.mixture import kernel_name
 from kofa.plot.parts import colour_bar, heatmap
 from kofa.views import Real

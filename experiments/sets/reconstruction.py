@@ -16,7 +16,8 @@ from experiments.experiment import Experiment, Picture, Shown, Table
 from experiments.models.classes import Way, fit
 from experiments.protocol import table
 from experiments.tasks import Array, Options, Result, Results, Task
-from kofa.kernels.formulas import RBF, Kernel, Linear
+from kofa.kernels.base import Kernel
+from kofa.kernels.formulas import RBF, Linear
 from kofa.kernels.kernel_map import KernelMap
 from kofa.plot.relevance import draw_kernel
 from kofa.views import Real

@@ -18,8 +18,8 @@ from experiments.protocol import splits, table
 from experiments.tasks import Array
 from experiments.timing import seconds, threads
 from kofa import RBF, FactorModel, KernelFactorClassifier, Real
+from kofa.kernels.base import Kernel, Weighted
 from kofa.kernels.evidence import Objective
-from kofa.kernels.formulas import Kernel, Weighted
 from kofa.kernels.learning import Learnt, learn
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import Relevance

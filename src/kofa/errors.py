@@ -117,22 +117,8 @@ class DataError(KofaError, ValueError):
 
     Parameters
     ----------
-    what : str
-        What is wrong, such as "expected counts".
-    view, column : names, or the position of a column
-        Where it is wrong.
-    got : any value
-        Shown in the message behind "but got".
-    option : str or None
-        The parameter that has a wrong value.
-    cure : str
-        What to do about it, such as "round them". The attribute `cure` has all cures in one
-        sentence, also those of `kinds` and `use`.
-    kinds, use : sequences of str
-        More cures: kinds of views to declare, such as "Count", and what to call instead, such as
-        "predict_proba". Both have other names on the command line.
-    source, line : the file, or the option of the command line, and the place in it
-        Where it stands, if it came from there.
+    what, view, column, got, option, cure, kinds, use, source, line
+        As in `kofa.KofaError`.
 
     Examples
     --------
@@ -150,22 +136,8 @@ class DeclarationError(KofaError, ValueError):
 
     Parameters
     ----------
-    what : str
-        What is wrong, such as "expected counts".
-    view, column : names, or the position of a column
-        Where it is wrong.
-    got : any value
-        Shown in the message behind "but got".
-    option : str or None
-        The parameter that has a wrong value.
-    cure : str
-        What to do about it, such as "round them". The attribute `cure` has all cures in one
-        sentence, also those of `kinds` and `use`.
-    kinds, use : sequences of str
-        More cures: kinds of views to declare, such as "Count", and what to call instead, such as
-        "predict_proba". Both have other names on the command line.
-    source, line : the file, or the option of the command line, and the place in it
-        Where it stands, if it came from there.
+    what, view, column, got, option, cure, kinds, use, source, line
+        As in `kofa.KofaError`.
 
     Examples
     --------

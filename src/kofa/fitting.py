@@ -31,7 +31,7 @@ from kofa.inference.role import Role
 from kofa.inference.run import Iteration, Journal, Run, Settings
 from kofa.inference.start import energy
 from kofa.linalg import Array, BoolArray
-from kofa.preparation.fit_data import FitData, warn_of_slips
+from kofa.preparation.fit_data import FitData
 from kofa.preparation.fitted import FitSamples, Fitted
 from kofa.preparation.parameters import Parameters
 from kofa.preparation.prepare import (
@@ -42,6 +42,7 @@ from kofa.preparation.prepare import (
     with_ard_landmarks,
     with_reconstructed_relevance,
 )
+from kofa.preparation.slips import warn_of_slips
 from kofa.progress import Progress
 from kofa.results.prediction import Prediction
 from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit

@@ -142,8 +142,7 @@ def _small_triangular_inverse(L: Array) -> Array:
     X = np.zeros(of_entry.shape)
     for i in range(k):
         X[i, i] = 1.0 / of_entry[i, i]
-        for j in range(i):
-            X[i, j] = -X[i, i] * np.einsum("kn,kn->n", of_entry[i, j:i], X[j:i, j])
+        X[i, :i] = -X[i, i] * np.einsum("kn,kjn->jn", of_entry[i, :i], X[:i, :i])
     return np.ascontiguousarray(X.transpose(2, 0, 1))
 
 

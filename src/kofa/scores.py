@@ -122,15 +122,15 @@ def auc(truth: Array, probability: Array) -> Array:
     array([0.75])
     """
     columns = zip(truth.T, probability.T, (~np.isnan(truth)).T, strict=True)
-    return np.array([_auc(t[known] == 1, p[known]) for t, p, known in columns])
+    return np.array([mann_whitney(t[known] == 1, p[known]) for t, p, known in columns])
 
 
-def _auc(ones: BoolArray, probability: Array) -> float:
-    """The statistic of Mann and Whitney; equal probabilities count half."""
+def mann_whitney(ones: BoolArray, values: Array) -> float:
+    """The probability that a one has a higher value than a zero; equal values count half."""
     n_ones, n_zeros = int(ones.sum()), int((~ones).sum())
     if not n_ones * n_zeros:
         return float("nan")
-    ranks = rankdata(probability)[ones].sum() - 0.5 * n_ones * (n_ones + 1)
+    ranks = rankdata(values)[ones].sum() - 0.5 * n_ones * (n_ones + 1)
     return float(ranks / (n_ones * n_zeros))
 
 

@@ -46,11 +46,10 @@ def test_evaluate_shows_writes_and_prints_what_the_library_finds():
     pd.testing.assert_frame_equal(printed, scores, check_dtype=False)
     predictions = pd.read_csv("held_out.csv")
     assert list(predictions.columns)[:5] == ["fold", "sample", "view", "column", "kind"]
-    for form in ("parquet", "json", "tsv"):
-        run(f"evaluate study.toml {FAST} -o evaluation.{form} -q")
-    assert pd.read_parquet("evaluation.parquet")["fold"].tolist() == written["fold"].tolist()
-    assert pd.read_json("evaluation.json", dtype={"fold": str}).shape == written.shape
-    for file in ("evaluation.csv", "evaluation.parquet", "evaluation.json", "evaluation.tsv"):
+    run(f"evaluate study.toml {FAST} -o evaluation.json -q")
+    again = pd.read_json("evaluation.json", dtype={"fold": str})
+    assert again["fold"].tolist() == written["fold"].tolist()
+    for file in ("evaluation.csv", "evaluation.json"):
         run(f"plot compare {file} -o x.png -q")
     run("plot confusion held_out.csv -o x.png")
 
@@ -73,7 +72,7 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("positive", "lab
 def test_every_kind_of_output_is_evaluated(output, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = ["[model]", f'outputs = ["{output}"]']
-    for name, values in mixed(np.random.default_rng(3), n=40).items():
+    for name, values in mixed(np.random.default_rng(3), n=40, d=3).items():
         if name == "label":  # each class in each fold
             values = np.where(np.arange(40) % 2 == 0, values, "ant")
             values = np.where(values == "ant", "ant", "bee")
@@ -83,9 +82,9 @@ def test_every_kind_of_output_is_evaluated(output, tmp_path, monkeypatch):
         lines += [f"[views.{name}]", f'file = "{name}.csv"', f'kind = "{kind}"']
     Path("study.toml").write_text("\n".join(lines), encoding="utf-8")
     scores = expected()
-    printed = rows_of(run(f"evaluate study.toml {FAST} --json").stdout)
-    pd.testing.assert_frame_equal(printed, scores, check_dtype=False)
-    shown = run(f"evaluate study.toml {FAST}").stdout
+    shown = run(f"evaluate study.toml {FAST} -o scores.csv").stdout
+    written = pd.read_csv("scores.csv", dtype={"fold": str})
+    pd.testing.assert_frame_equal(written, scores.astype({"fold": str}), check_dtype=False)
     for score in scores["score"].unique():
         assert score in shown
     exact = {"r2": 0.0, "d2": 0.0, "auc": 0.5}
@@ -113,11 +112,9 @@ def test_compare_studies_with_the_same_folds():
     assert "difference" in shown
     table = pd.read_csv("compared.csv")
     assert table["model"].unique().tolist() == ["study", "rna", "few"]
-    for name in ("study", "rna", "few"):
+    for name in ("rna", "few"):
         alone = rows_of(run(f"evaluate {name}.toml --cv 2 --json").stdout)
         assert np.allclose(table[table["model"] == name]["value"], alone["value"])
-    printed = rows_of(run(f"{command} --json").stdout)
-    assert np.allclose(printed["value"], table["value"])
     run("plot compare compared.csv -o compared.svg")
 
 

@@ -70,14 +70,14 @@ def test_sparse_tables_give_what_dense_ones_give(tables, name, monkeypatch):
         dense["a"] = (dense["a"] > 0).astype(float)
     if name == "positive":
         dense["a"] = dense["a"] + 0.5
-    model = kofa.FactorModel(views, callback=after(40), **options)
+    model = kofa.FactorModel(views, callback=after(15), **options)
     expected = model.fit_transform(dense)
     given = {
         view: sparse.csr_matrix(table) if view in "ab" else table for view, table in dense.items()
     }
     monkeypatch.setattr(stored, "_AT_ONCE", 400)
     monkeypatch.setattr(streamed, "BLOCK", 1)  # 256 rows, or fewer
-    other = kofa.FactorModel(views, callback=after(40), **options)
+    other = kofa.FactorModel(views, callback=after(15), **options)
     np.testing.assert_allclose(other.fit_transform(given), expected, atol=1e-8)
     same(other, model)
     np.testing.assert_allclose(other.transform(given), expected, atol=1e-7)
@@ -92,22 +92,23 @@ def test_sparse_tables_give_what_dense_ones_give(tables, name, monkeypatch):
             np.testing.assert_allclose(found, sought, atol=1e-7)
 
 
-@pytest.mark.parametrize("rows", [7, 64, N])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_blocks_and_threads_do_not_matter(tables, rows, threads, rng, monkeypatch):
-    monkeypatch.setattr(streamed, "n_blas_threads", lambda: threads)
-    monkeypatch.setattr(stored, "_AT_ONCE", 100)
+def test_blocks_and_threads_do_not_matter(tables, rng, monkeypatch):
     tables["b"][rng.random(tables["b"].shape) < 0.2] = np.nan
     views = {"a": kofa.Count(), "b": kofa.Real()}
-    whole = kofa.FactorModel(views, callback=after(25)).fit({name: tables[name] for name in views})
-    built = streamed.Streamed.__init__
-
-    def with_rows(self, views, *rest):
-        built(self, views, rows, *rest[1:])
-
-    monkeypatch.setattr(streamed.Streamed, "__init__", with_rows)
+    whole = kofa.FactorModel(views, callback=after(12)).fit({name: tables[name] for name in views})
+    monkeypatch.setattr(stored, "_AT_ONCE", 100)
     given = {"a": sparse.csr_matrix(tables["a"]), "b": tables["b"]}
-    same(kofa.FactorModel(views, callback=after(25)).fit(given), whole)
+    built, seen = streamed.Streamed.__init__, []
+    for rows, threads in ((7, 1), (7, 3), (64, 3), (N, 1)):
+
+        def with_rows(self, views, *rest, rows=rows):
+            built(self, views, rows, *rest[1:])
+            seen.append(rows)
+
+        monkeypatch.setattr(streamed, "n_blas_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(streamed.Streamed, "__init__", with_rows)
+        same(kofa.FactorModel(views, callback=after(12)).fit(given), whole)
+        assert seen.pop() == rows  # they were streamed
 
 
 def test_results_of_threads_come_in_order_and_errors_are_raised():

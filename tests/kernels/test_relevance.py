@@ -7,7 +7,8 @@ import pytest
 
 import kofa
 from kofa.kernels.evidence import _FEW_NOISES, Objective, _by_eigenvalues, _complete
-from kofa.kernels.formulas import PackedGaps, Polynomial, gap_sums
+from kofa.kernels.formulas import Polynomial
+from kofa.kernels.gaps import PackedGaps, gap_sums
 from kofa.kernels.learning import learn, starts
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import KernelTerm, LogRelevance, Relevance, Width
@@ -148,7 +149,7 @@ def test_relevance_gradient_of_a_laplacian_in_any_unit_and_size(rng, monkeypatch
     expected = plain.relevance_gradient(X, X, plain(X, X), G)
     found = other.relevance_gradient(X * unit, X * unit, other(X * unit, X * unit), G)
     np.testing.assert_allclose(found / unit, expected, rtol=1e-5)
-    monkeypatch.setattr("kofa.kernels.formulas._CACHE", 1)  # row by row
+    monkeypatch.setattr("kofa.kernels.gaps._CACHE", 1)  # row by row
     np.testing.assert_allclose(plain.relevance_gradient(X, X, plain(X, X), G), expected, rtol=1e-5)
 
 
@@ -161,7 +162,7 @@ def test_packed_gaps_have_the_same_sums(rng, n, monkeypatch):
     size = np.einsum("nu,nuj->j", np.abs(H), gaps) + 1e-300
     assert (np.abs(PackedGaps.of(X).sums(H) - expected) <= 1e-6 * size).all()
     assert (np.abs(gap_sums(X, X, H) - expected) <= 1e-6 * size).all()
-    monkeypatch.setattr("kofa.kernels.formulas._CACHE", 1)  # pair by pair
+    monkeypatch.setattr("kofa.kernels.gaps._CACHE", 1)  # pair by pair
     assert (np.abs(PackedGaps.of(X).sums(H) - expected) <= 1e-6 * size).all()
 
 
@@ -169,7 +170,7 @@ def test_gaps_that_take_much_memory_are_not_packed(rng, monkeypatch):
     """The gradient is the same."""
     objective, theta = objective_of(rng, "bank")
     _, expected = objective.likelihood(theta)
-    monkeypatch.setattr("kofa.kernels.formulas._MOST_PACKED", 30 * 29 // 2 * 5 - 1)
+    monkeypatch.setattr("kofa.kernels.gaps._MOST_PACKED", 30 * 29 // 2 * 5 - 1)
     X = objective.sources[0].X
     assert PackedGaps.of(X) is None
     again = Objective(sources_of("bank", X), objective.outputs)

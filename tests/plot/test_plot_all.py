@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from itertools import pairwise
 
 import matplotlib
@@ -33,8 +34,10 @@ def data():
 SETS = {"first": range(0, 10), "last": range(8, 20)}
 
 
-def scores_of(data):
+@cache
+def scores_of(long):
     """Cross-validation of two models, quickly."""
+    data = every_kind(long)[1]
     real, *_, label = data
     views = {real: kofa.Real(), label: kofa.Categorical()}
     one = kofa.FactorModel(views, outputs=[label], n_factors=2)
@@ -42,10 +45,10 @@ def scores_of(data):
     return kofa.compare({"one": one, "two": one}, tables, cv=2, return_predictions=True)
 
 
-def calls(model, data):
+def calls(model, data, long=False):
     """Each function with a model of views of all kinds."""
     real, positive, binary, count, label = data
-    scores, held_out = scores_of(data)
+    scores, held_out = scores_of(long)
     genes = list(data[real].columns)
     sets = {name: [genes[j] for j in which] for name, which in SETS.items()}
     relevance = pd.DataFrame({"feature": genes, "relevance": 1.0, "selected": True})
@@ -103,7 +106,7 @@ def test_every_function_draws_every_kind_of_view(long):
         {name: table.copy() for name, table in data.items()},
         dict(matplotlib.rcParams),
     )
-    for name, call in calls(model, data):
+    for name, call in calls(model, data, long):
         ax = call(None)
         assert isinstance(ax, Axes), name
         check_figure(ax.get_figure(), name)

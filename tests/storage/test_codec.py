@@ -52,6 +52,7 @@ PLAIN = st.recursive(
     lambda inner: (
         st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner, max_size=4)
     ),
+    max_leaves=20,
 )
 
 

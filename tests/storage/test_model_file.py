@@ -30,7 +30,7 @@ from kofa.kernels.formulas import Custom
 from kofa.storage.archive import read_archive, write_archive
 
 RNG = np.random.default_rng(0)
-N = 60
+N = 40
 Z = RNG.normal(size=(N, 2))
 
 
@@ -113,7 +113,7 @@ CASES |= {
 @cache
 def fitted(case):
     views, outputs, _ = CASES[case]
-    model = kofa.FactorModel(views, n_factors=5, outputs=outputs, max_iter=20)
+    model = kofa.FactorModel(views, n_factors=5, outputs=outputs, max_iter=8)
     with quiet():
         return model.fit(tables_of(case))
 
@@ -194,7 +194,7 @@ def test_loaded_model_is_the_same_in_every_use(case, path):
     loaded = saved(model, path)
     check_is_fitted(loaded)
     assert repr(loaded) == repr(model)
-    some = {name: table[:20] for name, table in data.items()}
+    some = {name: table[:8] for name, table in data.items()}
     with quiet():
         pairs = zip(uses(model, some), uses(loaded, some), strict=True)
         for (what, mine), (_, theirs) in pairs:
@@ -344,7 +344,7 @@ def test_labels_come_back_in_their_type(kind, path):
     named = hasattr(labels, "iloc")
     x = pd.DataFrame(X) if named else X
     with quiet():
-        model = kofa.FactorModel({"x": kofa.Real(), "c": kofa.Categorical()}, max_iter=15)
+        model = kofa.FactorModel({"x": kofa.Real(), "c": kofa.Categorical()}, 2, max_iter=4)
         model.fit({"x": x, "c": labels})
     loaded = saved(model, path)
     mine, theirs = model.predict({"x": x}, "c"), loaded.predict({"x": x}, "c")
@@ -417,7 +417,7 @@ def test_odd_names_and_labels_come_back_or_are_refused(kind, role, path):
     views = {"x": kofa.Real(kernel="rbf" if role == "samples" else None)}
     data = {"x": x}
     if role in ("labels", "categories"):
-        views, data = views | {"c": kofa.Categorical()}, data | {"c": labels}
+        views, data = {"c": kofa.Categorical()}, {"c": labels}
     with quiet():
         model = kofa.FactorModel(views, 2, max_iter=2).fit(data)
     refusal, loaded = "", None

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import numbers
 import sys
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
-from decimal import Decimal
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from kofa.checks import hint, listed, shown
+from kofa.data.cells import floats, is_missing, is_numeric
 from kofa.data.dask_tables import is_dask, open_dask
 from kofa.data.stored import FileRows, Named, SparseRows, Stored, is_sparse, small_as_array
 from kofa.data.tables import Table
 from kofa.errors import DataError
-from kofa.linalg import Array
 
 
 def read_table(name: str, data: Any, labels: bool = False) -> Table:
@@ -41,7 +38,7 @@ def read_table(name: str, data: Any, labels: bool = False) -> Table:
     if labels:
         return _label_table(table, columns)
     if not table.values.shape[1]:
-        table = replace(table, values=_floats(name, columns, table.columns))
+        table = replace(table, values=floats(name, columns, table.columns))
     _check_finite(table)
     return table
 
@@ -65,7 +62,7 @@ def _open_stored(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
 
 
 def _numeric(name: str, matrix: Any) -> Any:
-    if not _is_numeric(matrix.dtype):
+    if not is_numeric(matrix.dtype):
         what, cure = f"expected real numbers but got {matrix.dtype}", "convert them to float"
         raise DataError(what, name, cure=cure)
     return matrix
@@ -82,7 +79,7 @@ def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
         cure = "make each sample one row, as .reshape(len(data), -1) does"
         raise DataError(f"expected a table (2-D) but got {raw.ndim}-D data", name, cure=cure)
     table = Table(name, np.empty((len(raw), 0)), dtypes=(_dtype(raw.ravel()),))
-    if _is_numeric(raw.dtype) and not labels:
+    if is_numeric(raw.dtype) and not labels:
         return replace(table, values=raw.astype(float, order="C")), []
     return table, list(raw.T)
 
@@ -102,16 +99,12 @@ def _open_pandas(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     check_unique(name, "sample", frame.index)
     check_unique(name, "column", frame.columns)
     table = Table(name, np.empty((len(frame), 0)), frame.index, tuple(frame.columns))
-    if all(map(_is_numeric, frame.dtypes)) and not labels:
+    if all(map(is_numeric, frame.dtypes)) and not labels:
         # In memory as an array would be, for the same sums to the last digit.
         values = np.array(frame.to_numpy(dtype=float), order="C")
         return replace(table, values=values, dtypes=tuple(frame.dtypes)), []
     columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
     return replace(table, dtypes=tuple(_dtype(column) for column in columns)), columns
-
-
-def _is_numeric(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind in "fiub"
 
 
 def is_polars(data: Any) -> bool:
@@ -158,7 +151,7 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
 def _dtype(column: Any) -> Any:
     if column.dtype != object:
         return column.dtype
-    kinds = {type(value) for value in column.tolist() if not _is_missing(value)}
+    kinds = {type(value) for value in column.tolist() if not is_missing(value)}
     return kinds.pop() if kinds in ({bool}, {int}) else column.dtype
 
 
@@ -170,7 +163,7 @@ def _label_table(table: Table, columns: Sequence[Any]) -> Table:
     dates = columns[0].dtype.kind in "mM"  # of which tolist may make numbers
     labels = list(columns[0]) if dates else columns[0].tolist()
     try:
-        seen = {label: None for label in labels if not _is_missing(label)}  # keeps the order
+        seen = {label: None for label in labels if not is_missing(label)}  # keeps the order
     except TypeError:
         what, cure = "expected labels such as words or numbers", "convert them to words"
         raise DataError(what, table.name, cure=cure) from None
@@ -178,7 +171,7 @@ def _label_table(table: Table, columns: Sequence[Any]) -> Table:
     known = _sorted_if_possible(list(seen)) if declared is None else declared
     classes = [label for label in known if label in seen]
     code = {label: float(i) for i, label in enumerate(classes)}
-    values = [np.nan if _is_missing(label) else code[label] for label in labels]
+    values = [np.nan if is_missing(label) else code[label] for label in labels]
     return replace(
         table,
         values=np.array(values, dtype=float)[:, None],
@@ -218,7 +211,7 @@ def _objects(values: Sequence[Any]) -> Any:
 
 def _as_array(name: str, data: Any, labels: bool) -> Any:
     if isinstance(data, np.ma.MaskedArray):
-        plain = _is_numeric(data.dtype) and not labels
+        plain = is_numeric(data.dtype) and not labels
         return np.ma.filled(data.astype(float if plain else object), np.nan)
     try:
         # A list of labels and None, or of words and numbers, must not become words.
@@ -253,85 +246,6 @@ def check_unique(name: str, what: str, index: Any) -> None:
             name,
             cure="rename or drop the duplicates",
         )
-
-
-def _floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None) -> Array:
-    """Columns of any dtype side by side as floats, missing as NaN."""
-    if not columns:
-        what, cure = "expected at least one column but got none", "leave the view out"
-        raise DataError(what, name, cure=cure)
-    read = []
-    for j, column in enumerate(columns):
-        bad = _first_other_than_numbers(column)
-        if bad is not None:
-            cures = _cures(column, bad, names and names[j], alone=len(columns) == 1)
-            place = j if names is None else names[j]
-            raise DataError("expected real numbers", name, place, got=bad, **cures)
-        if _is_numeric(column.dtype):
-            read.append(np.asarray(column, dtype=float))
-        elif hasattr(column, "to_numpy") and column.dtype != object:
-            read.append(column.to_numpy(dtype=float, na_value=np.nan))
-        else:
-            read.append(np.array([np.nan if _is_missing(v) else v for v in column], dtype=float))
-    return np.column_stack(read)
-
-
-def _first_other_than_numbers(column: Any) -> Any:
-    """The first value that is neither a real number nor missing, if there is one."""
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in "fiub":
-        return None
-    bad = next((v for v in column if not (_is_missing(v) or _is_number(v))), None)
-    return bad.item() if isinstance(bad, np.generic) else bad
-
-
-def _cures(column: Any, bad: Any, name: Hashable, alone: bool) -> dict[str, Any]:
-    """What to do about a column, alone or not, that holds something else than numbers."""
-    values = [v for v in column if not _is_missing(v)]
-    words = [v for v in values if isinstance(v, str)]
-    if isinstance(bad, numbers.Real | Decimal) or (words and len(words) < len(values) / 2):
-        return {"cure": "replace it, or mark it as missing with NaN"}
-    if words and all(map(_is_number_as_text, words)):
-        return {"cure": "these are numbers as text: convert them, such as by .astype(float)"}
-    if isinstance(bad, date | timedelta | np.datetime64 | np.timedelta64):
-        cure = "convert the dates to numbers, such as days since the first, or drop the column"
-        return {"cure": cure}
-    if len(words) == len(values) > 2 and len(set(values)) == len(values):  # as after reset_index
-        by_name = hasattr(column, "iloc")  # not in polars
-        index = f"by .set_index({name!r})" if by_name else "of a pandas DataFrame"
-        cure = f"all its values differ, as names of samples do: make it the index {index}"
-        return {"cure": cure}
-    if alone:
-        return {"cure": "encode or drop the column", "kinds": ["Categorical"]}
-    return {"cure": "encode or drop the column, or make it a categorical view of its own"}
-
-
-def _is_number_as_text(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError, ArithmeticError):  # an array, or a signalling NaN of Decimal
-        return False
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value is a real number that a float can hold, infinite ones included."""
-    if not isinstance(value, numbers.Real | Decimal | np.bool_):
-        return False
-    try:
-        float(value)
-    except (ValueError, OverflowError):  # a signalling NaN; an integer beyond all floats
-        return False
-    return True
 
 
 def _check_finite(table: Table) -> None:

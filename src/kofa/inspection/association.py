@@ -16,6 +16,7 @@ from kofa.inspection.covariates import Covariate, as_covariate, read_covariates
 from kofa.inspection.false_discovery import benjamini_hochberg
 from kofa.inspection.matching import frame, match, read_factors
 from kofa.linalg import Array
+from kofa.scores import mann_whitney
 
 
 def associate(factors: Any, covariates: Any, *, ranks: bool = False) -> Any:
@@ -128,7 +129,7 @@ def _test(factor: Hashable, z: Array, covariate: Covariate, ranks: bool) -> Asso
     if covariate.kind == "number":
         return found
     lower, upper = covariate.labels
-    return replace(found, value=_auc(z, x), note=f"AUC of {upper!r} over {lower!r}")
+    return replace(found, value=mann_whitney(x == 1, z), note=f"AUC of {upper!r} over {lower!r}")
 
 
 def _why_not(z: Array, x: Array, covariate: Covariate) -> str:
@@ -148,14 +149,6 @@ def _between(z: Array, classes: Array) -> tuple[float, int]:
     _, which, counts = np.unique(classes, return_inverse=True, return_counts=True)
     means = np.bincount(which, standardised(z)) / counts
     return min(float(counts @ means**2), 1.0), len(counts)
-
-
-def _auc(z: Array, classes: Array) -> float:
-    """P(z of the upper class > z of the lower one), ties counted by half."""
-    upper = classes == 1
-    n = int(upper.sum())
-    above = stats.rankdata(z)[upper].sum() - n * (n + 1) / 2
-    return float(above / (n * (len(z) - n)))
 
 
 def _p_value(share: float, n: int, k: int) -> float:

@@ -12,7 +12,7 @@ from kofa import tuning
 from kofa.data.tables import import_pandas
 from kofa.errors import DataError
 from kofa.inference.posterior import ViewPosterior
-from kofa.kernels.formulas import Kernel, Weighted
+from kofa.kernels.base import Kernel, Weighted
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import Mixture, kernel_name
 from kofa.linalg import Array, BoolArray

@@ -6,8 +6,9 @@ from typing import Any
 
 from kofa.checks import check_number, check_word, hint, is_among, is_number, listed, require
 from kofa.errors import DeclarationError
+from kofa.kernels.base import Kernel, Radial, Weighted
 from kofa.kernels.diffusion import Diffusion
-from kofa.kernels.formulas import Custom, Kernel, Polynomial, Precomputed, Radial, Weighted
+from kofa.kernels.formulas import Custom, Polynomial, Precomputed
 from kofa.kernels.mixture import _ALSO, _BY_NAME, Mixture, kernel_name
 
 

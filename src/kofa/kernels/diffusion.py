@@ -10,7 +10,7 @@ import numpy as np
 from kofa import tuning
 from kofa.checks import hinting
 from kofa.errors import DeclarationError
-from kofa.kernels.formulas import Kernel
+from kofa.kernels.base import Kernel
 from kofa.kernels.graphs import Graph
 from kofa.linalg import Array, inner
 

@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from scipy.optimize import OptimizeResult, minimize
 
 from kofa import tuning
-from kofa.kernels.formulas import Kernel
+from kofa.kernels.base import Kernel
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import KernelTerm
 from kofa.linalg import Array, IntArray, centre

@@ -11,7 +11,8 @@ import numpy as np
 from kofa import tuning
 from kofa.data.scaling import REACH, Scaling
 from kofa.errors import DataError, warn
-from kofa.kernels.formulas import LARGEST, Kernel, Precomputed
+from kofa.kernels.base import Kernel
+from kofa.kernels.formulas import LARGEST, Precomputed
 from kofa.kernels.mixture import components, kernel_name
 from kofa.linalg import Array, BoolArray, IntArray, by_rows, centre
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from kofa import tuning
 from kofa.checks import check_word, is_among, is_number, is_whole, require
-from kofa.kernels.formulas import Kernel, Precomputed
+from kofa.kernels.base import Kernel
+from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, IntArray
 
 Choice = Literal["random", "kmeans++", "cholesky"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kofa import tuning
+from kofa.kernels.base import Kernel, Weighted
 from kofa.kernels.evidence import Objective
-from kofa.kernels.formulas import Kernel, Weighted
 from kofa.kernels.outputs import Outputs
 from kofa.kernels.terms import (
     VARIES,

@@ -11,8 +11,9 @@ import numpy as np
 from kofa import tuning
 from kofa.checks import hinting, is_among, is_number
 from kofa.errors import DeclarationError
+from kofa.kernels.base import Kernel
 from kofa.kernels.diffusion import Diffusion
-from kofa.kernels.formulas import RBF, Kernel, Laplacian, Linear, Polynomial, Precomputed
+from kofa.kernels.formulas import RBF, Laplacian, Linear, Polynomial, Precomputed
 from kofa.linalg import Array, centre
 
 

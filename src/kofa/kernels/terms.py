@@ -10,16 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from kofa import tuning
+from kofa.kernels.base import Kernel, Radial, Weighted
 from kofa.kernels.diffusion import Diffusion
-from kofa.kernels.formulas import (
-    RBF,
-    Kernel,
-    Laplacian,
-    PackedGaps,
-    Radial,
-    Weighted,
-    gap_sums,
-)
+from kofa.kernels.formulas import RBF, Laplacian
+from kofa.kernels.gaps import PackedGaps, gap_sums
 from kofa.linalg import Array, Groups, IntArray
 
 VARIES = 1e-12  # what a feature that is not constant spans at least

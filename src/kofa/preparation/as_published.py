@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from kofa import tuning
 from kofa.inference.posterior import ViewPosterior
-from kofa.kernels.formulas import Weighted
+from kofa.kernels.base import Weighted
 from kofa.kernels.selection import Selection
 from kofa.kernels.terms import Relevance
 from kofa.linalg import Array, centre

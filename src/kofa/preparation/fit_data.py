@@ -10,25 +10,23 @@ from typing import Any
 import numpy as np
 
 from kofa import tuning
-from kofa.data.reading import check_given, check_observed, read_data
+from kofa.data.reading import check_given, read_data
 from kofa.data.samples import align
 from kofa.data.scaling import Scaling
 from kofa.data.stored import Encoded, Values, by_blocks, is_on_disk
 from kofa.data.tables import Samples, Table
-from kofa.errors import DataError, DeclarationError, warn
+from kofa.errors import DataError, DeclarationError
 from kofa.inference.role import Role
-from kofa.kernels.declared import as_kernels, check_features
-from kofa.kernels.formulas import Kernel, Linear, Precomputed
+from kofa.kernels.base import Kernel
+from kofa.kernels.declared import as_kernels
+from kofa.kernels.formulas import Linear, Precomputed
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.mixture import kernel_name
 from kofa.kernels.outputs import Outputs
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray, centre
+from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.preparation.table_checks import check_table, rows_seen, square
 from kofa.views import View
-
-# Of a precomputed kernel: differences of its halves that may be rounding (in the largest entry),
-# rows whose eigenvalues are looked at, and how much of these may be negative.
-_ROUNDING, _LOOKED_AT, _NEGATIVE = 1e-5, 500, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +56,7 @@ class FitData:
             for name, view in views.items()
         }
         for name, view in views.items():
-            _check_table(tables[name], view)
+            check_table(tables[name], view)
         samples = align(tables)
         if samples.n < 2:
             cure = "pass a row for each sample"
@@ -292,163 +290,3 @@ def expand(declared: Mapping[str, View]) -> tuple[dict[str, View], dict[str, str
             views[name] = view if kernel is None else replace(view, kernel=kernel)
             sources[name] = source
     return views, sources
-
-
-def rows_seen(values: Array) -> BoolArray:
-    """Which rows have at least one value."""
-    return np.asarray(~np.isnan(values).all(axis=1))
-
-
-def _check_table(table: Table, view: View) -> None:
-    """Raise unless the table is what the view says."""
-    # A sample may be missing in a precomputed kernel: its row and its column.
-    whole = isinstance(view.kernel, Precomputed)
-    check_observed(table, each_column=not whole)
-    if not whole:
-        for part in table.blocks():
-            view.likelihood.check(part)
-    if view.kernel is not None:
-        check_features(view.kernel, table.name, table.values.shape[1])
-
-
-def square(table: Table, kernel: Kernel | None) -> Table:
-    """A precomputed kernel with its columns in the order of its rows, or an error."""
-    if not isinstance(kernel, Precomputed):
-        return table
-    table = replace(table, values=table.dense)
-    if table.values.shape[0] != table.values.shape[1]:
-        what = f"expected a precomputed kernel of samples × samples but got {table.values.shape}"
-        cure = "pass the kernel between all samples, or choose another kernel for a table"
-        raise DataError(what, table.name, cure=cure)
-    table = _in_order(table)
-    _check_kernel(table)
-    return table
-
-
-def _in_order(table: Table) -> Table:
-    if table.samples is None or table.columns is None:
-        return table
-    place = {column: j for j, column in enumerate(table.columns)}
-    unknown = [sample for sample in table.samples if sample not in place]
-    if len(unknown) == len(table.samples):
-        return table  # columns with names of their own stand in the order of the rows
-    if unknown:
-        what = (
-            f"expected the columns of a precomputed kernel to be its samples but {unknown[0]!r} "
-            f"is not among them"
-        )
-        raise DataError(what, table.name, cure="name its columns as its rows")
-    order = [place[sample] for sample in table.samples]
-    return replace(table, values=table.dense[:, order], columns=tuple(table.samples))
-
-
-def _check_kernel(table: Table) -> None:
-    """Refuse what is not symmetric; warn of what is far from a kernel, such as distances."""
-    K = table.dense
-    # Row by row: another array of this size may be too many.
-    apart = [float(np.fmax.reduce(np.abs(K[i] - K[:, i]), initial=0.0)) for i in range(len(K))]
-    size = max((float(np.fmax.reduce(np.abs(row), initial=0.0)) for row in K), default=0.0)
-    if max(apart, default=0.0) > _ROUNDING * size:
-        i = int(np.argmax(apart))
-        j = int(np.argmax(np.nan_to_num(np.abs(K[i] - K[:, i]))))
-        a, b = (i, j) if table.samples is None else (table.samples[i], table.samples[j])
-        what = (
-            f"expected a symmetric precomputed kernel but it is {K[i, j]:.6g} between {a!r} and "
-            f"{b!r}, and {K[j, i]:.6g} the other way round"
-        )
-        raise DataError(what, table.name, cure="pass the mean of both, (K + K.T) / 2")
-    there = np.flatnonzero(rows_seen(K))
-    some = there[:: max(1, -(-len(there) // _LOOKED_AT))]
-    whole = some[np.isfinite(K[np.ix_(some, some)]).all(axis=0)]
-    if not len(whole):
-        return
-    e = np.linalg.eigvalsh(centre(K[np.ix_(whole, whole)]))
-    if -e[e < 0].sum() > _NEGATIVE * e[e > 0].sum():
-        warn(
-            f"View {table.name!r}: the precomputed kernel is far from positive semidefinite; a "
-            f"matrix of distances D has to become similarities first, such as exp(-D / median)."
-        )
-
-
-def check_missing(kernel: Kernel, table: Table, landmarks: IntArray | None) -> None:
-    """Raise where rows have holes and the kernel cannot take them. Whole rows may be missing."""
-    if kernel.takes_missing:
-        return
-    precomputed = isinstance(kernel, Precomputed)
-    holes = np.zeros(1, dtype=bool)
-    for part in table.blocks():
-        values = part.dense[rows_seen(part.dense)]
-        holes = holes | np.isnan(values[:, landmarks] if precomputed else values).any(axis=0)
-    if holes.any():
-        which = int(np.argmax(holes))
-        where = f" (landmark {which})" if precomputed else ""
-        raise DataError(
-            f"the {kernel_name(kernel)} kernel cannot take missing values{where}",
-            table.name,
-            None if precomputed else table.column(which),
-            cure="impute them first",
-        )
-
-
-# ---------------------------------------------------------------- slips
-
-
-def warn_of_slips(fit_data: FitData, declared: bool) -> None:
-    """Warn of tables that can be used but look like a mistake.
-
-    Zeros and ones are taken for a mistake only where it was not declared what they are.
-    """
-    sources = {fit_data.sources[name]: name for name in reversed(list(fit_data.views))}
-    for source, name in sources.items():
-        table, view = replace(fit_data.tables[name], name=source), fit_data.views[name]
-        if table.classes is None and not isinstance(view.kernel, Precomputed):
-            _warn_of_constants(table, view.kernel is not None)
-            _warn_of_index(table)
-            if not declared:
-                _warn_of_zeros_and_ones(table)
-
-
-def _warn_of_constants(table: Table, kernelized: bool) -> None:
-    n, least, most = np.zeros(()), np.array(np.inf), np.array(-np.inf)
-    for part in table.blocks():
-        n = n + (~np.isnan(part.dense)).sum(axis=0)
-        least = np.fmin(least, np.fmin.reduce(part.dense, axis=0))
-        most = np.fmax(most, np.fmax.reduce(part.dense, axis=0))
-    constant = np.flatnonzero((least == most) & (n > 1))
-    if not len(constant):
-        return
-    named = ", ".join(table.label(int(j)) for j in constant[:3])
-    more = f" and {len(constant) - 3} more" if len(constant) > 3 else ""
-    effect = "does not tell samples apart" if kernelized else "explains nothing in other columns"
-    warn(
-        f"View {table.name!r}, {named}{more}: a column that has the same value in all samples "
-        f"{effect}; drop it."
-    )
-
-
-def _warn_of_index(table: Table) -> None:
-    """Warn of a column that counts the samples, as the index does after reset_index."""
-    numbers = np.arange(len(table.values), dtype=float)
-    counted = type(table.samples).__name__ == "RangeIndex" and len(numbers) > 2
-    plain = counted and table.samples[0] == 0
-    for j, column in enumerate(table.dense.T if plain else ()):
-        if np.array_equal(column - column[0], numbers) and column[0] in (0, 1):
-            name = None if table.columns is None else table.columns[j]
-            warn(
-                f"View {table.name!r}, {table.label(j)} only counts the samples, as an index does "
-                f"that became a column: use .set_index({name!r}), or drop it."
-            )
-
-
-def _warn_of_zeros_and_ones(table: Table) -> None:
-    ones = size = 0.0
-    for part in table.blocks():
-        known = part.dense[~np.isnan(part.dense)]
-        if not np.isin(known, (0.0, 1.0)).all():
-            return
-        ones, size = ones + float(known.sum()), size + known.size
-    if 0 < ones < size:
-        warn(
-            f"View {table.name!r} holds only zeros and ones and is taken as real numbers: declare "
-            f"it in views as kofa.Binary(), or as kofa.Real() if that is meant."
-        )

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from kofa.checks import hint, is_among, is_whole, listed, shown
 from kofa.errors import DataError
 from kofa.inference.explained import Explained
 from kofa.inference.posterior import State, Weights
 from kofa.inference.predictive import Basis
 from kofa.inference.regression import ReadOut
-from kofa.kernels.formulas import Kernel
+from kofa.kernels.base import Kernel
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array
 from kofa.preparation.prepare import FittedView
@@ -136,3 +138,14 @@ class Fitted:
             cure = f"name it: {several if self.outputs else none}"
             raise DataError("expected the view to predict", option="view", cure=cure)
         return self.outputs[0]
+
+
+class HasFit:
+    """What has methods that need a fit."""
+
+    _found: Fitted  # since fit
+
+    @property
+    def _fitted(self) -> Fitted:
+        check_is_fitted(self)
+        return self._found

@@ -10,8 +10,9 @@ import numpy as np
 
 from kofa import tuning
 from kofa.errors import DataError, DeclarationError, warn
+from kofa.kernels.base import Kernel, Radial, Weighted
 from kofa.kernels.diffusion import Diffusion
-from kofa.kernels.formulas import Kernel, Linear, Radial, Weighted
+from kofa.kernels.formulas import Linear
 from kofa.kernels.learning import learn
 from kofa.kernels.mixture import Mixture, components, is_bank, parts
 from kofa.kernels.terms import learns_relevance

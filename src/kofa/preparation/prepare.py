@@ -16,15 +16,17 @@ from kofa.errors import DataError
 from kofa.inference.observations import Observations
 from kofa.inference.posterior import State
 from kofa.inference.role import Role
-from kofa.kernels.formulas import Kernel, Precomputed, Weighted
+from kofa.kernels.base import Kernel, Weighted
+from kofa.kernels.formulas import Precomputed
 from kofa.kernels.kernel_map import KernelMap
 from kofa.likelihoods.base import Likelihood
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import Array, BoolArray, IntArray
 from kofa.preparation.as_published import by_ard, by_reconstruction
-from kofa.preparation.fit_data import FitData, check_missing
+from kofa.preparation.fit_data import FitData
 from kofa.preparation.learnt_kernels import learn_kernels
 from kofa.preparation.relevance_vectors import Vectors, pool, relevance_vectors
+from kofa.preparation.table_checks import check_missing
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,17 +13,19 @@ from kofa.data.stored import Stored
 from kofa.data.tables import Table
 from kofa.errors import DataError, warn
 from kofa.kernels import landmarks
-from kofa.kernels.formulas import Kernel, Precomputed
+from kofa.kernels.base import Kernel
+from kofa.kernels.formulas import Precomputed
 from kofa.kernels.mixture import parts
 from kofa.kernels.selection import Candidates, Selection, by_evidence, by_residual, squared_errors
 from kofa.linalg import Array, IntArray
-from kofa.preparation.fit_data import FitData, TrainingSet, check_missing
+from kofa.preparation.fit_data import FitData, TrainingSet
 from kofa.preparation.learnt_kernels import (
     LearntKernels,
     chosen_by_outputs,
     learns_width,
     with_wider_kernels,
 )
+from kofa.preparation.table_checks import check_missing
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kofa import __version__
-from kofa.kernels.formulas import Kernel
+from kofa.kernels.base import Kernel
 from kofa.kernels.landmarks import Landmarks
 from kofa.views import View, as_python
 

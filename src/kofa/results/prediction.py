@@ -22,8 +22,8 @@ from kofa.inference.regression import ReadOut
 from kofa.kernels.kernel_map import ROUNDING, KernelMap, Unseen
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import LOG_2PI, Array, BoolArray, by_rows
-from kofa.preparation.fit_data import rows_seen
 from kofa.preparation.prepare import FittedView
+from kofa.preparation.table_checks import rows_seen
 from kofa.results.uncertainty import (
     beyond,
     few_samples,

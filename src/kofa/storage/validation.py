@@ -17,8 +17,8 @@ from kofa.errors import DeclarationError
 from kofa.inference.explained import Explained
 from kofa.inference.posterior import State, ViewPosterior, Weights, n_factors_of
 from kofa.inference.predictive import Basis
+from kofa.kernels.base import Radial
 from kofa.kernels.declared import as_kernel, check_features
-from kofa.kernels.formulas import Radial
 from kofa.kernels.kernel_map import KernelMap
 from kofa.likelihoods.bernoulli import Bernoulli
 from kofa.likelihoods.gaussian import Gaussian

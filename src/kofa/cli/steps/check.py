@@ -11,8 +11,9 @@ from kofa.cli.steps.fit import check_orientation
 from kofa.cli.steps.result import fitting
 from kofa.files import listed
 from kofa.model import FactorModel
-from kofa.preparation.fit_data import FitData, warn_of_slips
+from kofa.preparation.fit_data import FitData
 from kofa.preparation.parameters import Parameters
+from kofa.preparation.slips import warn_of_slips
 
 _COLUMNS = ("view", "kind", "samples", "columns", "missing", "role", "kernel", "file")
 

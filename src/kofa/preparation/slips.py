@@ -1,0 +1,73 @@
+"""Warnings of tables that can be used but look like a mistake."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from kofa.data.tables import Table
+from kofa.errors import warn
+from kofa.kernels.formulas import Precomputed
+from kofa.preparation.fit_data import FitData
+
+
+def warn_of_slips(fit_data: FitData, declared: bool) -> None:
+    """Warn of tables that can be used but look like a mistake.
+
+    Zeros and ones are taken for a mistake only where it was not declared what they are.
+    """
+    sources = {fit_data.sources[name]: name for name in reversed(list(fit_data.views))}
+    for source, name in sources.items():
+        table, view = replace(fit_data.tables[name], name=source), fit_data.views[name]
+        if table.classes is None and not isinstance(view.kernel, Precomputed):
+            _warn_of_constants(table, view.kernel is not None)
+            _warn_of_index(table)
+            if not declared:
+                _warn_of_zeros_and_ones(table)
+
+
+def _warn_of_constants(table: Table, kernelized: bool) -> None:
+    n, least, most = np.zeros(()), np.array(np.inf), np.array(-np.inf)
+    for part in table.blocks():
+        n = n + (~np.isnan(part.dense)).sum(axis=0)
+        least = np.fmin(least, np.fmin.reduce(part.dense, axis=0))
+        most = np.fmax(most, np.fmax.reduce(part.dense, axis=0))
+    constant = np.flatnonzero((least == most) & (n > 1))
+    if not len(constant):
+        return
+    named = ", ".join(table.label(int(j)) for j in constant[:3])
+    more = f" and {len(constant) - 3} more" if len(constant) > 3 else ""
+    effect = "does not tell samples apart" if kernelized else "explains nothing in other columns"
+    warn(
+        f"View {table.name!r}, {named}{more}: a column that has the same value in all samples "
+        f"{effect}; drop it."
+    )
+
+
+def _warn_of_index(table: Table) -> None:
+    """Warn of a column that counts the samples, as the index does after reset_index."""
+    numbers = np.arange(len(table.values), dtype=float)
+    counted = type(table.samples).__name__ == "RangeIndex" and len(numbers) > 2
+    plain = counted and table.samples[0] == 0
+    for j, column in enumerate(table.dense.T if plain else ()):
+        if np.array_equal(column - column[0], numbers) and column[0] in (0, 1):
+            name = None if table.columns is None else table.columns[j]
+            warn(
+                f"View {table.name!r}, {table.label(j)} only counts the samples, as an index does "
+                f"that became a column: use .set_index({name!r}), or drop it."
+            )
+
+
+def _warn_of_zeros_and_ones(table: Table) -> None:
+    ones = size = 0.0
+    for part in table.blocks():
+        known = part.dense[~np.isnan(part.dense)]
+        if not np.isin(known, (0.0, 1.0)).all():
+            return
+        ones, size = ones + float(known.sum()), size + known.size
+    if 0 < ones < size:
+        warn(
+            f"View {table.name!r} holds only zeros and ones and is taken as real numbers: declare "
+            f"it in views as kofa.Binary(), or as kofa.Real() if that is meant."
+        )
