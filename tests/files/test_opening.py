@@ -139,7 +139,8 @@ def test_fits_from_disk_are_those_from_memory(x, rng, tmp_path, kind, kernel):
 
 
 @pytest.mark.usefixtures("large")
-def test_arrays_may_be_fitted_from_disk_and_in_blocks(x):
+def test_arrays_may_be_fitted_from_disk_and_in_blocks(rng):
+    x = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 12)) + 0.3 * rng.normal(size=(200, 12))
     plain, disk, blocks = (
         kofa.FactorModel(n_factors=3, engine=engine, block_rows=rows).fit({"x": x})
         for engine, rows in (("auto", "auto"), ("disk", "auto"), ("memory", 23))

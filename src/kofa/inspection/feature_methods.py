@@ -63,7 +63,7 @@ class FeatureTables(HasFit):
         array([9.2, 1. , 0. , 2.1, 0.9, 0.9, 1. , 1. ])
         >>> model.weights("x", tidy=True).head(4).round(2)
           feature   factor  weight   std  standardised  lfsr
-        0       0  factor1    9.20  0.07          0.99  0.00
+        0       0  factor1    9.21  0.07          0.99  0.00
         1       1  factor1    1.02  0.06          0.73  0.00
         2       2  factor1    0.00  0.06          0.00  0.47
         3       3  factor1    2.06  0.06          0.90  0.00
