@@ -273,7 +273,7 @@ class Maker:
         elif 0 not in fault.codes:
             codes = fault.codes
         else:
-            codes = codes if failing else codes | fault.codes
+            codes = codes | (fault.codes - OK if failing else fault.codes)
         return [*base, *fault.arguments], self.with_help(fault.arguments, codes)
 
     def evaluate(self) -> Made:

@@ -74,7 +74,7 @@ PICTURES: list[tuple[list[str], frozenset[int]]] = [
     (["\x1b[31m", "model.kofa"], OPTION),
     (["bound", "no.kofa"], DATA),
     (["bound"], OPTION),
-    (["factors", "model.kofa", "--colour", "nope"], DATA),
+    (["factors", "model.kofa", "--colour", "nope"], OPTION),
     (["factors", "model.kofa", "--covariates", "stage.csv", "--colour", "nope"], OPTION),
     (["bound", "model.kofa", "--terms", "--image-shape", "²"], OPTION),
 ]
