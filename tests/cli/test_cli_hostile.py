@@ -123,6 +123,13 @@ def test_impute_writes_all_tables_or_none(model, monkeypatch):
 # ---------------------------------------------------------------- options
 
 
+@pytest.mark.parametrize("option", ["--tol", "--checkpoint-every"])
+@pytest.mark.usefixtures("folder")
+def test_an_option_of_the_command_is_not_looked_for_in_the_study(option):
+    said = error(f"fit study.toml {option}=inf -o out.kofa", 2)
+    assert said.startswith(f"{option}: expected a number of at least 0")
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [

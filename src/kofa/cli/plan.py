@@ -93,6 +93,7 @@ class Plan:
     sources: dict[str, Source]
     model: dict[str, Any]
     located: Callable[[KofaError], KofaError] | None = None  # an error with its line in the study
+    given: frozenset[str] = frozenset()  # options of the model that the command line gave
 
     @contextmanager
     def naming_study(self) -> Iterator[None]:
@@ -100,7 +101,7 @@ class Plan:
         try:
             yield
         except DeclarationError as error:
-            if self.located is None:
+            if self.located is None or error.option in {*_NOT_IN_A_FILE, *self.given}:
                 raise
             raise self.located(error) from None
 

@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def plan_of(
         raise UsageError("expected a study.toml, or views as --view NAME=FILE", cure=cure)
     base = None if study is None else read_study(checked_study(study))
     plan = plan_of_options(view or (), kernel or (), reading, base)
-    plan.model.update(options)
+    plan = replace(plan, model={**plan.model, **options}, given=frozenset(options))
     for name in plan.model.get("outputs") or ():
         if name not in plan.views:
             cure = hint(name, plan.views, "the views are")
