@@ -99,7 +99,10 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         The bound after each iteration.
     lower_bound_terms_ : dict of str → array
         The same, by named term.
-    n_factors_, n_iter_, converged_ : int, int, bool
+    n_factors_ : int
+        The number of factors that were found, or at most as many as were set.
+    n_iter_, converged_ : int, bool
+        The number of iterations, and whether the bound stood still before `max_iter` of them.
     n_predictive_ : int
         The number of factors on which the outputs depend: the first ones. The others are private
         to the inputs.

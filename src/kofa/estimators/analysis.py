@@ -44,6 +44,7 @@ class KernelFactorAnalysis(KernelFactors):
     columns_ : dict of view → array
         Positions of the columns of X in each view, without those that had no value in fit.
     n_factors_, n_iter_, n_features_in_ : int
+        The number of factors, of iterations of the fit, and of columns of X.
     feature_names_in_ : array
         Only where X had names of columns.
 
