@@ -38,7 +38,14 @@ extensions = [
 root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 # Sources of the galleries, whose pages are in generated/.
-exclude_patterns = ["start/GALLERY_HEADER.rst", "tutorials", "gallery", "_ext", "_templates"]
+exclude_patterns = [
+    "start/GALLERY_HEADER.rst",
+    "generated/start/index.rst",  # start/index.md has its pages, and that of the shell
+    "tutorials",
+    "gallery",
+    "_ext",
+    "_templates",
+]
 templates_path = ["_templates"]
 highlight_language = "text"  # formulas stand in indented blocks
 pygments_style = "default"
@@ -96,6 +103,7 @@ html_css_files = ["kofa.css"]
 ALONE = ("concepts/index", "method", "equations", "benchmarks", "project/security")
 html_sidebars = {page: [] for page in ALONE}
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "kofa"},

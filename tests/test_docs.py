@@ -80,8 +80,8 @@ def test_tables_for_users_of_other_tools_are_found():
     assert min(rows.values()) > 15
     for name in OTHER_TOOLS:  # every row is run
         text = (DOCS / "howto" / f"from_{name}.md").read_text(encoding="utf-8")
-        table = HEAD.split(text)[1].split("\n\n")[0].strip().splitlines()
-        assert len(table) - 1 == rows[name]
+        tables = [part.split("\n\n")[0].strip() for part in HEAD.split(text)[1:]]
+        assert sum(len(table.splitlines()) - 1 for table in tables) == rows[name]
 
 
 def test_commands_of_the_start_page_run(tmp_path, monkeypatch):

@@ -650,6 +650,7 @@ def test_kernel_functions_that_return_no_numbers(wrong):
     [
         (kofa.FactorModel, "factors", "n_factors"),
         (kofa.FactorModel, "n_components", "n_factors"),
+        (kofa.KernelFactorRegressor, "gamma", "kernel"),
         (kofa.FactorModel, "seed", "random_state"),
         (kofa.FactorModel, "output", "outputs"),
         (kofa.KernelFactorRegressor, "kernels", "kernel"),

@@ -54,11 +54,27 @@ def _command(name: str, command: Any) -> str:
     first, _, rest = MARKUP.sub("", command.help or "").partition("\n\n")
     text = f".. _command-{name}:\n\n{title(f'kofa {name}', '-')}{' '.join(first.split())}\n\n"
     text += literal(_usage(name, command))
-    if rest.strip():
-        text += literal(rest.strip("\n"))
+    text += _explained(rest)
     for panel, group in _panels(command.params).items():
-        text += f"*{panel}*\n\n" + table(group, ("Option", "Meaning"))
+        text += f"*{panel}*\n\n" + table(group, (panel.removesuffix("s"), "Meaning"))
     return text
+
+
+def _explained(text: str) -> str:
+    """Paragraphs of a help as text, and commands in it, one below the other, as code."""
+    parts: list[tuple[bool, str]] = []
+    for paragraph in filter(None, (part.strip() for part in text.split("\n\n"))):
+        command = paragraph.startswith("kofa ")
+        if command and parts and parts[-1][0]:
+            parts[-1] = (True, f"{parts[-1][1]}\n{paragraph}")
+        else:
+            parts.append((command, paragraph))
+    return "".join(literal(part) if command else f"{_plain(part)}\n\n" for command, part in parts)
+
+
+def _plain(text: str) -> str:
+    """Words of a help, in which * and : have no meaning."""
+    return re.sub(r":(?=\S)", r"\\:", text.replace("*", r"\*").replace("|", r"\|"))
 
 
 def _usage(name: str, command: Any) -> str:
@@ -92,8 +108,7 @@ def _names(parameter: Any) -> str:
 
 
 def _meaning(parameter: Any) -> str:
-    text = MARKUP.sub("", parameter.help or "").replace("*", r"\*").replace("|", r"\|")
-    text = re.sub(r":(?=\S)", r"\\:", text)  # FILE:COLUMN is no address
+    text = _plain(MARKUP.sub("", parameter.help or ""))
     default = parameter.default
     if isinstance(default, str | int | float) and not isinstance(default, bool) and default != "":
         text += f" Default: ``{default}``."

@@ -35,14 +35,23 @@ model
 # %%
 # That is the answer to **how many factors** there are. A column of the table is a factor, a row is
 # a view, and a number is the share of the view that the factor explains: **which views share it**.
-#
+# A notebook shows this where ``model`` is the last line of a cell. In a script, print what you ask:
+
+print(model.n_factors_, "factors")
+print(model.factor_relevance().drop_duplicates("factor")[["factor", "label", "links"]])
+
+# %%
 # 2. Look
 # -------
-# Samples in the plane of the first two factors. The grapes were not known to the model.
+# Samples in the plane of the first two factors. The grapes were not known to the model. Colours
+# may be a list in the order of the samples, or a Series, which is matched by name.
 
 kofa.plot.factors(model, colour=grape)
 
 # %%
+# A notebook shows the picture; in a script, ``kofa.plot.factors(model).figure.savefig("x.png")``
+# writes it.
+#
 # 3. Which features make up a factor, and how sure is that?
 # ---------------------------------------------------------
 # Lines are two standard deviations; a bar is pale where the sign is not certain.
@@ -50,7 +59,8 @@ kofa.plot.factors(model, colour=grape)
 kofa.plot.top_weights(model, "phenols", "factor1")
 
 # %%
-# The same as a table. Every plot has one.
+# The same as a table. Every plot has one. ``standardised`` is in standard deviations of the
+# feature, and ``lfsr`` is the chance that the sign is wrong (:doc:`/reference/columns`).
 
 model.top_features("phenols", "factor1", n=3).round(2)
 
@@ -58,6 +68,8 @@ model.top_features("phenols", "factor1", n=3).round(2)
 # 4. What about samples that lack a table, or new ones?
 # -----------------------------------------------------
 # The phenols of the wines that had none, with intervals of 90 %, and what was measured after all.
+# Samples that the model has never seen are passed in the same way; ``model.transform(new)`` gives
+# their factors, and ``model.impute(new)`` fills their holes.
 
 new = {"minerals": minerals[::3]}
 low, high = model.predict_quantiles(new, "phenols", [0.05, 0.95])
@@ -69,9 +81,10 @@ print(model.predict(new, "phenols").iloc[:3, :3].round(2))
 # 5. A report
 # -----------
 # One HTML file with all of this, to click through, for people without Python. It opens from the
-# disk and asks the network for nothing (:doc:`/report`). It needs ``kofa[report]``.
+# disk and asks the network for nothing (:doc:`/report`). Covariates are what you know of the samples
+# besides; a DataFrame is matched by name.
 
-path = Path(mkdtemp(), "wine.html")
+path = Path(mkdtemp(), "wine.html")  # or simply "wine.html"
 model.report(path, data, covariates={"grape": grape})
 print(f"{path.stat().st_size / 1e6:.1f} MB")
 

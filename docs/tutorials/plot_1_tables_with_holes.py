@@ -71,10 +71,10 @@ model.factor_relevance().drop_duplicates("factor")[["factor", "label", "links"]]
 # -----------------------------------------------------
 # A bar is pale where not even the sign is certain; lines are two standard deviations.
 
-figure, panels = plt.subplots(1, 3, figsize=(9, 2.4), layout="constrained")
+figure, panels = plt.subplots(3, 1, figsize=(5, 6), layout="constrained")
 for ax, view in zip(panels, ("pupils", "teachers", "schools"), strict=True):
     kofa.plot.top_weights(model, view, "factor1", ax=ax)
-    ax.set_title(view)
+    ax.set(title=view, xlabel="standardised weight" if view == "schools" else "")
 
 # %%
 # The districts in the plane of two factors, coloured by a column.

@@ -29,11 +29,21 @@ from kofa.linalg import Array, IntArray
 from kofa.model import FactorModel
 from kofa.views import Real, View
 
+# What scikit-learn and other tools call our parameters; a width is one of a kernel.
+_NAMES_ELSEWHERE = {
+    "n_components": "n_factors",
+    "seed": "random_state",
+    "kernels": "kernel",
+    "gamma": "kernel",
+    "length_scale": "kernel",
+    "width": "kernel",
+}
+
 
 class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What the three estimators share: X as views, the model behind them, and its factors."""
 
-    @with_hints({"n_components": "n_factors", "seed": "random_state", "kernels": "kernel"})
+    @with_hints(_NAMES_ELSEWHERE)
     def __init__(
         self,
         kernel: Any = "bank",

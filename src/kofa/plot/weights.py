@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import check_word
+from kofa.checks import check_word, listed
 from kofa.errors import DataError
 from kofa.linalg import Array
 from kofa.plot import style
@@ -25,6 +25,7 @@ from kofa.plot.source import (
     factor_name,
     grid,
     in_order,
+    is_model,
     table_of,
 )
 
@@ -36,6 +37,9 @@ _SCALES = ("weight", "standardised")
 def tidy_weights(model: Any, view: Any, scale: str) -> Any:
     """Weights of a view, tidy, with a column ``value`` of what is shown."""
     check_word("scale", scale, _SCALES)
+    if view is None and is_model(model):
+        cure = f"there are {listed(model.views_)}"
+        raise DataError("expected the name of a view", option="view", cure=cure)
     table = table_of(model, "weights", _FIELDS, view, tidy=True)
     if scale not in table:
         raise DataError(f"expected a table of weights, but there is no column {scale!r}")
