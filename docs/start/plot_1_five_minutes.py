@@ -81,8 +81,8 @@ print(model.predict(new, "phenols").iloc[:3, :3].round(2))
 # 5. A report
 # -----------
 # One HTML file with all of this, to click through, for people without Python. It opens from the
-# disk and asks the network for nothing (:doc:`/report`). Covariates are what you know of the samples
-# besides; a DataFrame is matched by name.
+# disk and asks the network for nothing (:doc:`/report`). Covariates are what you know of the
+# samples besides; a DataFrame is matched by name.
 
 path = Path(mkdtemp(), "wine.html")  # or simply "wine.html"
 model.report(path, data, covariates={"grape": grape})

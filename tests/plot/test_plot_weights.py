@@ -160,7 +160,7 @@ def test_weights_of_a_kernel_are_those_of_landmarks(kernels):
     model, data = kernels
     ax = kofa.plot.weights(model, "w")
     assert sum(len(c.get_offsets()) for c in ax.collections) == len(model.views_["w"].landmarks)
-    with pytest.raises(kofa.DataError, match=r"the name of a view; there are 'w', "):
+    with pytest.raises(kofa.DataError, match=r"the name of a view; there are 'x', 'w', 'y'"):
         kofa.plot.weights_heatmap(model)
     with pytest.raises(kofa.DataError, match=r"View 'w': its weights are those of similarities"):
         kofa.plot.data_heatmap(model, data, "w")
