@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 from kofa.inference.run import Iteration
@@ -13,13 +14,7 @@ class Progress:
     def __init__(self, on: bool, total: int) -> None:
         self.bar: Any = None
         if on:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError as error:
-                raise ImportError(
-                    "progress=True needs tqdm: install it with pip install 'kofa[progress]'."
-                ) from error
-            self.bar = tqdm(total=total, unit="it", leave=False)
+            self.bar = _tqdm()(total=total, unit="it", leave=False)
 
     def __enter__(self) -> Self:
         return self
@@ -30,5 +25,20 @@ class Progress:
 
     def show(self, iteration: Iteration) -> None:
         if self.bar is not None:
-            self.bar.n = iteration.n_iter
-            self.bar.set_postfix(bound=f"{iteration.lower_bound:.6g}", factors=iteration.n_factors)
+            state = {"bound": f"{iteration.lower_bound:.6g}", "factors": iteration.n_factors}
+            self.bar.set_postfix(state, refresh=False)
+            self.bar.update(iteration.n_iter - self.bar.n)  # drawn ten times a second at most
+
+
+def _tqdm() -> Any:
+    """A widget in notebooks that have ipywidgets, and text everywhere else."""
+    try:
+        from tqdm import TqdmWarning
+    except ImportError as error:
+        raise ImportError(
+            "progress=True needs tqdm: install it with pip install 'kofa[progress]'."
+        ) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TqdmWarning)  # that text is shown in place of a widget
+        from tqdm.auto import tqdm
+    return tqdm

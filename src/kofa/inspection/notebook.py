@@ -18,7 +18,7 @@ STYLE = """
 .kofa-model th, .kofa-model td {padding: 0.15em 0.6em; text-align: right; border: none;
   background: none; white-space: nowrap;}
 .kofa-model th {font-weight: 600; border-bottom: 1px solid currentColor;}
-.kofa-model .text {text-align: left;}
+.kofa-model table td.text, .kofa-model table th.text {text-align: left;}
 .kofa-model div {overflow-x: auto;}
 """
 
