@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kofa.scoring.summaries import calibration_table, confusion_table, score_summary
     from kofa.views import Binary, Categorical, Count, Positive, Real
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = [
     "RBF",
