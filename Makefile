@@ -26,7 +26,7 @@ help:
 	@echo "make lint           check style and types"
 	@echo "make build          build wheel and sdist, and try the wheel in a new environment"
 	@echo "make docs           build the site in build/docs, running every example; takes minutes"
-	@echo "make docs-links     check the addresses in it that lead to other sites"
+	@echo "make docs-links     build it, and check its links, also those to other sites"
 	@echo "make release-check  all that has to hold before a release"
 	@echo "make bench          measure speed, memory and accuracy; prints a table"
 	@echo "make bench-peers    compare with other packages (installs them in $(PEERS))"
@@ -97,14 +97,14 @@ docs: $(VENV)/.docs
 	$(SPHINX) -b html docs build/docs
 	@echo "open build/docs/index.html"
 
-docs-links: $(VENV)/.docs
-	$(SPHINX) -b linkcheck -D plot_gallery=0 docs build/linkcheck
+docs-links: docs
+	$(BIN)/python tests/links.py build/docs
 
 release-check: $(VENV)/.docs
 	$(BIN)/python tests/release.py
 	$(MAKE) lint test build
 	$(BIN)/python tests/wheel.py --every
-	$(MAKE) docs docs-links
+	$(MAKE) docs-links
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m experiments bench

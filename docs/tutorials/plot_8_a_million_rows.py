@@ -4,7 +4,7 @@ A million rows from disk
 
 Two tables of a million rows each: twelve readings of machines, and what six meters say of their
 power. They are in files, and neither the fit nor the factors of all rows are held in memory.
-`Large data <../../scale.html>`_ has sizes, engines and figures.
+:doc:`Large data </scale>` has sizes, engines and figures.
 """
 
 import tempfile

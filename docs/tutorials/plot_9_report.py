@@ -4,7 +4,7 @@ A report for people without Python
 
 A colleague asks what came out. One file, which opens by a double click and asks the network for
 nothing, has all of it: the summary in sentences, the samples as points, tables to sort and search,
-and the code that repeats the fit. `Reports <../../report.html>`_ lists its parts.
+and the code that repeats the fit. :doc:`Reports </report>` lists its parts.
 """
 
 import tempfile
