@@ -56,7 +56,7 @@ def factor():
         table(ax, x, 2.2, 0.5 * columns, 4, colour, name, columns, holes=holes)
         ax.text(x + 0.25 * columns, 6.9, "W", ha="center", color=colour, weight="bold")
     arrow(ax, (2.6, 4.2), (5.7, 4.2))
-    ax.text(4.15, 4.5, "one row explains\none row of each view", ha="center", va="bottom", size=8)
+    ax.text(4.15, 4.5, "one row explains\none row of each view", ha="center", va="bottom", size=10)
     ax.text(7.5, 0.3, "white: not measured, and left out of the model", ha="center", color=GREY)
     return figure
 
@@ -127,12 +127,12 @@ def output():
 
 def relevance():
     """What can matter: factors, features, samples, kernels."""
-    figure, panels = plt.subplots(1, 4, figsize=(9, 2.2), layout="constrained")
+    figure, panels = plt.subplots(2, 2, figsize=(6, 4), layout="constrained")
     rng = np.random.default_rng(0)
     titles = ("factors in a view", "features of a kernel", "samples", "kernels")
     bars = ([0.8, 0.5, 0.3, 0.02, 0.01], [2.1, 1.6, 0.1, 0.05, 0.02], None, [0.7, 0.25, 0.05])
-    for ax, title, heights in zip(panels, titles, bars, strict=True):
-        ax.set_title(title, size=9)
+    for ax, title, heights in zip(panels.flat, titles, bars, strict=True):
+        ax.set_title(title)
         ax.set(xticks=[], yticks=[])
         ax.spines[["top", "right"]].set_visible(False)
         if heights is None:
@@ -146,7 +146,7 @@ def relevance():
 
 
 def main():
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "kofa", "font.size": 9})
+    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "kofa", "font.size": 12})
     plt.rcParams["font.family"] = "sans-serif"
     for draw in (factor, view, kernelized, output, relevance):
         figure = draw()

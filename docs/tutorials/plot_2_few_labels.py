@@ -69,11 +69,11 @@ for low, high in [(0.0, 0.6), (0.6, 0.9), (0.9, 1.01)]:
 # The images about which it is least sure.
 
 least = np.argsort(p)[:8]
-figure, panels = plt.subplots(1, 8, figsize=(8, 1.4), layout="constrained")
+figure, panels = plt.subplots(2, 4, figsize=(5, 3), layout="constrained")
 images = load_digits().images[rows][test]
-for ax, i in zip(panels, least, strict=True):
+for ax, i in zip(panels.flat, least, strict=True):
     ax.imshow(images[i], cmap="gray_r")
-    ax.set_title(f"{classifier.predict(X[test][[i]])[0]:.0f}? is {y[test][i]:.0f}", fontsize=8)
+    ax.set_title(f"{classifier.predict(X[test][[i]])[0]:.0f}? is {y[test][i]:.0f}")
     ax.axis("off")
 
 # %%

@@ -48,17 +48,17 @@ def drawn(upper_half, lower_half):
     return image.reshape(8, 8)
 
 
-figure, panels = plt.subplots(3, 8, figsize=(8, 3.4), layout="constrained")
-for column in range(8):
+figure, panels = plt.subplots(3, 5, figsize=(5, 3.6), layout="constrained")
+for column in range(5):
     parts = (data["lower"][500 + column], mean[column], std[column])
     for ax, part in zip(panels[:, column], parts, strict=True):
         top = np.zeros(upper.sum()) if part is parts[2] else new["upper"][column]
         ax.imshow(drawn(top, part), cmap="gray_r", vmin=0, vmax=8 if part is parts[2] else 16)
         ax.set(xticks=[], yticks=[])
-    panels[0, column].set_title(f"a {digits[500 + column]}", fontsize=8)
-    panels[1, column].set_title(f"{guess[column]}?", fontsize=8)
+    panels[0, column].set_title(f"a {digits[500 + column]}")
+    panels[1, column].set_title(f"{guess[column]}?")
 for ax, name in zip(panels[:, 0], ("image", "predicted", "spread"), strict=True):
-    ax.set_ylabel(name, fontsize=8)
+    ax.set_ylabel(name)
 
 # %%
 # Is the digit right?
@@ -83,8 +83,8 @@ print(f"{np.mean(from_lower == digits[500:]):.0%} from the lower half")
 # The weights of the lower half are images too.
 
 W = model.weights("lower")
-figure, panels = plt.subplots(1, 6, figsize=(8, 1.2), layout="constrained")
-for k, ax in enumerate(panels):
+figure, panels = plt.subplots(2, 3, figsize=(5, 2.4), layout="constrained")
+for k, ax in enumerate(panels.flat):
     image = np.zeros(32)
     image[lower] = W[:, k]
     limit = abs(W[:, :6]).max()
