@@ -18,7 +18,7 @@ help:
 	@echo "make demo           fit a model to data that ships with scikit-learn and show the result"
 	@echo "make test           run the tests"
 	@echo "make test-slow      run the tests that take minutes"
-	@echo "make test-browser   open reports in a Chromium, which has to be on the PATH"
+	@echo "make test-browser   open reports, and the site if it is built, in a Chromium on the PATH"
 	@echo "make test-versions  run the tests on every Python found, and with the oldest dependencies;"
 	@echo "                    TESTS=tests/test_cli.py runs a part of them"
 	@echo "make test-paper     run the paper's experiments quickly, as a test (needs KOFA_DATA)"
@@ -63,7 +63,7 @@ $(VENV)/.browser: $(VENV)/.ready
 
 test-browser: $(VENV)/.browser
 	@$(BIN)/python -m experiments.browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/report
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/report tests/test_site.py
 
 # OTHERS=yes: only on other Pythons than that of `make test`.
 test-versions:
