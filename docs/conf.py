@@ -101,6 +101,7 @@ html_static_path = ["_static"]
 html_css_files = ["kofa.css"]
 # Pages that stand alone have no others to list beside them.
 ALONE = ("concepts/index", "method", "equations", "benchmarks", "project/security")
+WIDE = ("howto/from_mofa", "howto/from_scikit_learn", "howto/from_mixomics")
 html_sidebars = {page: [] for page in ALONE}
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
@@ -113,5 +114,6 @@ html_theme_options = {
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    # Tables for users of other tools have three columns of code, which need the place.
+    "secondary_sidebar_items": {"**": ["page-toc"], **{page: [] for page in WIDE}},
 }
