@@ -143,7 +143,7 @@ def _best_start(
 ) -> Run:
     """The run with the highest bound, of several starts, which count from the `first`."""
     best: Run | None = None
-    settings = plan.settings
+    settings, engine = plan.settings, engine.condensed()
     work = engine.size * settings.n_factors
     # A kernel has a long tail of weak directions and would always like more.
     kernelized = any(role.kernelized for role in plan.roles.values())
