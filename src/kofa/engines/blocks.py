@@ -38,6 +38,11 @@ class BlockEngine(ABC):
     def n_samples(self) -> int: ...
 
     @property
+    def n_visited(self) -> int:
+        """Number of rows that a pass visits."""
+        return self.n_samples
+
+    @property
     @abstractmethod
     def n_patterns(self) -> int:
         """Number of different patterns of holes in a row."""

@@ -180,6 +180,11 @@ class Condensed(BlockEngine):
         return self.whole.n_samples
 
     @property
+    def n_visited(self) -> int:
+        """Number of rows that a pass visits."""
+        return sum(block.rows.n_samples for block in self.blocks)
+
+    @property
     def n_patterns(self) -> int:
         """Number of different patterns of holes in a row."""
         return self.whole.n_patterns
