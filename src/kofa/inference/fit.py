@@ -30,6 +30,7 @@ from kofa.inference.start import (
     energy,
     in_random_rotation,
     prepare_and_start,
+    some_samples,
     spectral,
     start,
 )
@@ -146,7 +147,7 @@ def _best_start(
     Where a pass visits many samples, the factors of some are found first.
     """
     engine = engine.condensed()
-    some = _some_samples(engine, plan, rng)
+    some = some_samples(engine, plan.roles, rng)
     if some is None:
         return _best_of_starts(engine, plan, n_init, rng, notify, journal, first)
     found = _best_of_starts(some, plan, n_init, rng, _unheard, Journal())
@@ -155,17 +156,6 @@ def _best_start(
         best = journal.begin() or from_some(engine, plan, found, rng, notify, journal)
         journal.end(best)
     return in_order(engine, _with_factors(engine, best))
-
-
-def _some_samples(engine: Engine, plan: Plan, rng: np.random.Generator) -> Engine | None:
-    """Some of many samples, which have all columns; None where all may as well be visited."""
-    kernelized = any(role.kernelized for role in plan.roles.values())
-    if engine.n_visited <= tuning.MANY_SAMPLES or plan.exact or kernelized:
-        return None
-    rows = np.zeros(engine.n_samples, dtype=bool)
-    rows[rng.choice(engine.n_samples, tuning.FIRST_SAMPLES, replace=False)] = True
-    some = engine.part(plan.roles, rows)
-    return some if some.summarise(some.zeros(1)).n_group.all() else None
 
 
 def _unheard(_: Iteration) -> bool:
