@@ -21,6 +21,7 @@ from kofa.engines.memory import InMemory
 from kofa.engines.streamed import Streamed, ViewRows
 from kofa.errors import DeclarationError, warn
 from kofa.inference.calibration import Calibration, calibrate
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.explained import Explained
 from kofa.inference.fit import best_of
 from kofa.inference.observations import Rows
@@ -101,9 +102,9 @@ def fit(
     run, completed = found.run, _completed(fit_data, found, rng)
     basis = predictive(run.state, found.roles, found.engine.likelihoods)
     basis = basis.first(parameters.n_factors)
-    own_Z = basis.of_samples(found.factors())
+    own_Z = basis.of_latents(found.engine, found.factors())
     Z = np.zeros((fit_data.samples.n, basis.n_factors))
-    Z[seen] = own_Z
+    Z[seen] = np.asarray(own_Z)
     fitted = Fitted(
         completed,
         run.state,
@@ -124,18 +125,18 @@ class Inferred:
     views: Mapping[str, FittedView]
     roles: Mapping[str, Role]
     settings: Settings
-    engine: InMemory | Streamed | cluster.Cluster
+    engine: Engine
     run: Run
 
     @property
     def inputs(self) -> list[str]:
         return [name for name, role in self.roles.items() if not role.output]
 
-    def factors(self) -> Array:
+    def factors(self) -> Latents:
         """Those of the samples given the inputs alone, each by itself: (N, K)."""
         if len(self.inputs) < len(self.roles):  # the outputs were explained by these
-            return np.asarray(self.run.Z)
-        return np.asarray(self.engine.project(self.run.state)[0])
+            return self.run.Z
+        return self.engine.project(self.run.state)[0]
 
 
 def _infer(
@@ -148,7 +149,8 @@ def _infer(
     journal: Journal,
 ) -> Inferred:
     """Encode the samples that have a value, and find their factors."""
-    engine, treated = _engine(parameters, fit_data, views, seen), roles(fit_data, views)
+    engine = _engine(parameters, fit_data, views, seen).condensed()
+    treated = roles(fit_data, views)
     settings = _settings(parameters, treated, engine.n_samples)
     with Progress(parameters.progress, settings.max_iter) as bar:
 
@@ -296,7 +298,7 @@ def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
     return readouts
 
 
-def _explained(found: Inferred, basis: Basis, Z: Array) -> dict[str, Explained]:
+def _explained(found: Inferred, basis: Basis, Z: Latents) -> dict[str, Explained]:
     """What the factors Z that users see explain of each view."""
     state = found.run.state
     weights = {name: basis.of_weights(state[name].weights) for name in found.views}

@@ -63,6 +63,8 @@ MOST_KERNEL_FACTORS: Final = 300
 # time. Below, what was measured on smaller data stays.)
 MANY_SAMPLES: Final = 20_000
 MOST_KERNEL_FACTORS_OF_MANY: Final = 500
+# Where each iteration would visit as many samples, the factors of so many are found first.
+FIRST_SAMPLES: Final = 10_000
 # A factor goes where its information is below this share of the edge of the noise spectrum.
 PRUNING_MARGIN: Final = 0.9
 # Iterations after which the bound has to be higher with fewer factors, or they stay.

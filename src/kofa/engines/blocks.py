@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kofa.engines.directions import triangle
 from kofa.inference.explained import Explained, explained, mean_only
 from kofa.inference.held_out import sample_rows
 from kofa.inference.local_step import LocalSystem, augment, known, local_step, local_system
@@ -22,7 +23,7 @@ from kofa.inference.projection import project
 from kofa.inference.statistics import Statistics, ViewSums, statistics
 from kofa.inference.surrogate import expected_drop
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.linalg import Array, BoolArray, Groups, IntArray, by_rows
 
 Work = Callable[..., Any]  # of a block, and of what belongs to its rows
 
@@ -35,6 +36,11 @@ class BlockEngine(ABC):
     @property
     @abstractmethod
     def n_samples(self) -> int: ...
+
+    @property
+    def n_visited(self) -> int:
+        """Number of rows that a pass visits."""
+        return self.n_samples
 
     @property
     @abstractmethod
@@ -87,6 +93,28 @@ class BlockEngine(ABC):
     def totals(self, name: str) -> tuple[Array, Array]:
         """Sum and number of the observed values of each column of a view, as they were given."""
 
+    @abstractmethod
+    def condensed(self) -> BlockEngine:
+        """Few rows that say the same about all factors where there are such, or the same engine."""
+
+    @abstractmethod
+    def principal_directions(
+        self, k: int, rng: np.random.Generator, above_noise: bool = False
+    ) -> Array:
+        """Leading left singular vectors of the views side by side, on unit scale: (N, ≤ k)."""
+
+    @abstractmethod
+    def with_residual_direction(self, state: State, Z: Array, rng: np.random.Generator) -> Array:
+        """Z and the leading direction of what the factors leave, on unit scale: (N, K + 1)."""
+
+    @abstractmethod
+    def part(self, views: Iterable[str], rows: BoolArray | None = None) -> BlockEngine:
+        """Some of the views, of all rows or of some."""
+
+    @abstractmethod
+    def view(self, name: str, rows: IntArray) -> Observations:
+        """One view of some samples."""
+
     def _latents(self, n_factors: int) -> Array:
         """Room for the factors of all samples."""
         return np.empty((self.n_samples, n_factors))
@@ -134,6 +162,22 @@ class BlockEngine(ABC):
         total: Explained = self._sum(work, Z, views=[name])
         return total
 
+    def triangles(self) -> dict[tuple[bool, ...], Array]:
+        """R of [1, Y] = QR, of the rows of each pattern of views: (≤ 1 + D, 1 + D).
+
+        A row has all of a view or nothing. Y are the views that it has, side by side.
+        """
+        found: dict[tuple[bool, ...], Array] = {}
+        for _, own in self._visit(_triangles, 1):
+            for pattern, R in own:
+                both = [found[pattern], R] if pattern in found else [R]
+                found[pattern] = triangle(np.concatenate(both)) if len(both) > 1 else R
+        return dict(sorted(found.items(), reverse=True))
+
+    def factors(self, of_rows: Callable[[Rows], Array], n_factors: int) -> Array:
+        """What a function says of all samples, as their factors: (N, n_factors)."""
+        return self._pass(partial(_followed, of_rows=of_rows), n_factors)[1]
+
     def _pass(self, work: Work, n_factors: int, *by_row: Array, **which: Any) -> tuple[Any, Array]:
         """Of a function that gives a sum and factors for each block: Σ, and those of all rows."""
         found, total = self._latents(n_factors), None
@@ -153,13 +197,21 @@ class BlockEngine(ABC):
 
     # ------------------------------------------------------------ factors, samples
 
+    def zeros(self, n_factors: int) -> Array:
+        """Z of samples about which nothing is known."""
+        return np.zeros((self.n_samples, n_factors))
+
     def keep(self, Z: Array, factors: IntArray) -> Array:
         """Z without all factors but these."""
-        return Z[:, factors]
+        return self._changed(partial(_kept, factors=factors), len(factors), Z)
 
     def rotate(self, Z: Array, R: Array, shift: Array) -> Array:
         """R (z − shift) of every sample."""
-        return np.asarray((Z - shift) @ R.T)
+        return self._changed(partial(_rotated, R=R, shift=shift), len(R), Z)
+
+    def _changed(self, change: Callable[..., Array], n_factors: int, *by_row: Array) -> Array:  # noqa: ARG002
+        """What a function makes of rows of arrays: (N, n_factors)."""
+        return change(*by_row)
 
     def take(self, Z: Array, rows: BoolArray | IntArray) -> Array:
         """Z of some samples."""
@@ -195,6 +247,30 @@ def _projected(block: Rows, state: State) -> tuple[Array, Array]:
     q = project(block, state)
     counts = np.bincount(q.patterns.label, minlength=q.patterns.size)
     return np.tensordot(counts, q.covariance, 1), q.mean
+
+
+def _triangles(block: Rows) -> list[tuple[tuple[bool, ...], Array]]:
+    """R of [1, Y] of the rows of each pattern."""
+    found = []
+    for p, pattern in enumerate(block.patterns):
+        rows = slice(None) if block.labels.size == 1 else block.labels.label == p
+        pairs = zip(block.views.values(), pattern, strict=True)
+        parts = [view.values[rows] for view, has in pairs if has]
+        ones = np.ones((len(block.labels.label[rows]), 1))
+        found.append((tuple(pattern.tolist()), triangle(np.concatenate([ones, *parts], axis=1))))
+    return found
+
+
+def _followed(block: Rows, of_rows: Callable[[Rows], Array]) -> tuple[float, Array]:
+    return 0.0, of_rows(block)
+
+
+def _kept(Z: Array, factors: IntArray) -> Array:
+    return Z[:, factors]
+
+
+def _rotated(Z: Array, R: Array, shift: Array) -> Array:
+    return by_rows(Z - shift, R.T)
 
 
 def _tangent_at(block: Rows, Z: Array, name: str, w: Weights) -> ViewSums:

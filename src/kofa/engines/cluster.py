@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kofa.data.stored import Stored
-from kofa.engines.blocks import Work
+from kofa.engines.blocks import BlockEngine, Work
 from kofa.engines.dask_tasks import each, gathered, placed, shared
+from kofa.engines.memory import InMemory
 from kofa.engines.passes import (
     BLOCK,
     COVARIANCES,
@@ -186,16 +187,18 @@ class Cluster(ByPasses):
 
     # ------------------------------------------------------------ fewer views, fewer rows
 
-    def part(self, views: Iterable[str], rows: BoolArray | None = None) -> Cluster:
+    def part(self, views: Iterable[str], rows: BoolArray | None = None) -> BlockEngine:
         """Some of the views, of all rows or of some."""
         traits = {name: self.views[name] for name in views}
         select = partial(_part, names=list(traits))
         if rows is None or rows.all():
             blocks = self._each_block(select, self.blocks)
             return Cluster(self.client, blocks, self.sizes, traits, self._starts)
+        index = np.flatnonzero(rows)
+        if len(index) * self.width <= _PLACED:  # to be visited often: without a way to the workers
+            return InMemory(Rows.stack({name: self.view(name, index) for name in traits}))
         kept = [(b, own) for b, own in zip(self.blocks, self._each(rows), strict=True) if own.any()]
         blocks = self._each_block(select, *zip(*kept, strict=True))
-        index = np.flatnonzero(rows)
         traits = {name: view.take(index) for name, view in traits.items()}
         return Cluster(self.client, blocks, [int(own.sum()) for _, own in kept], traits)
 

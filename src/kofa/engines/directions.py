@@ -13,7 +13,7 @@ import scipy.linalg
 from kofa.linalg import Array
 
 OVERSAMPLING, POWER = 10, 6
-_LEAST = 1e-10  # of the largest singular value: below is rounding
+LEAST = 1e-10  # of the largest singular value: below is rounding
 # f(Y_b, …) of each block Y_b, in order, with what belongs to its rows of other arrays
 Pass = Callable[..., Iterator[Any]]
 
@@ -73,9 +73,9 @@ def randomised_svd(stack: list[Array], k: int, rng: np.random.Generator) -> tupl
 
 def exact_by_passes(over_blocks: Pass) -> Directions:
     """All singular vectors: Y = QR, of which only R is kept."""
-    R = _stacked(over_blocks(_triangle))
+    R = _stacked(over_blocks(triangle))
     _, sigma, Vt = scipy.linalg.svd(R, full_matrices=False)
-    enough = sigma > _LEAST * max(float(sigma[0]), np.finfo(float).tiny)
+    enough = sigma > LEAST * max(float(sigma[0]), np.finfo(float).tiny)
     return Directions(Vt[enough].T / sigma[enough], sigma[enough])
 
 
@@ -91,12 +91,12 @@ def randomised_by_passes(over_blocks: Pass, n: int, k: int, rng: np.random.Gener
         V = sum(over_blocks(partial(_there_and_back, V=V)), start=np.zeros(()))
     V = np.linalg.qr(V)[0]
     parts, YtQ = [], np.zeros_like(V)
-    for triangle, back in over_blocks(partial(_with_triangle, V=V)):
-        parts.append(triangle)
+    for own, back in over_blocks(partial(_with_triangle, V=V)):
+        parts.append(own)
         YtQ += back
     R = _stacked(iter(parts))
     _, size_of, Vt = scipy.linalg.svd(R, full_matrices=False)
-    enough = size_of > _LEAST * max(float(size_of[0]), np.finfo(float).tiny)
+    enough = size_of > LEAST * max(float(size_of[0]), np.finfo(float).tiny)
     turn = Vt[enough].T / size_of[enough]  # Q turn has orthonormal columns
     U, sigma, _ = scipy.linalg.svd((YtQ @ turn).T, full_matrices=False)
     return Directions(V @ turn @ U, sigma)
@@ -124,14 +124,14 @@ def _there_and_back(y: Array, V: Array) -> Array:
 def _with_triangle(y: Array, V: Array) -> tuple[Array, Array]:
     """R of y V = QR, and yᵀ y V."""
     image = y @ V
-    return _triangle(image), y.T @ image
+    return triangle(image), y.T @ image
 
 
-def _triangle(y: Array) -> Array:
+def triangle(y: Array) -> Array:
     """R of y = QR."""
     return np.asarray(np.linalg.qr(y, mode="r"))
 
 
 def _stacked(triangles: Iterator[Array]) -> Array:
     """R of matrices on top of each other, from theirs."""
-    return reduce(lambda R, own: _triangle(np.concatenate([R, own])), triangles)
+    return reduce(lambda R, own: triangle(np.concatenate([R, own])), triangles)

@@ -11,6 +11,7 @@ import numpy as np
 from kofa import tuning
 from kofa.engines.ahead import in_threads
 from kofa.engines.blocks import BlockEngine, Work
+from kofa.engines.condensed import condense
 from kofa.engines.directions import exact_svd, is_small, n_above_noise, randomised_svd
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State
@@ -128,6 +129,10 @@ class InMemory(BlockEngine):
         if rows is not None and not rows.all():
             some = {name: view.take(np.flatnonzero(rows)) for name, view in some.items()}
         return InMemory(Rows.stack(some), self.block_rows)
+
+    def condensed(self) -> BlockEngine:
+        """Few rows that say the same about all factors, where there are such."""
+        return condense(self)
 
     def observed(self, views: Iterable[str] | None = None) -> BoolArray:
         """Which samples have something of some views, or of any."""

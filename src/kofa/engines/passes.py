@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from kofa.engines.blocks import BlockEngine
+from kofa.engines.condensed import condense
 from kofa.engines.directions import (
     exact_by_passes,
     is_small,
@@ -128,13 +129,9 @@ class ByPasses(BlockEngine):
     def _changed(self, change: Callable[..., Array], n_factors: int, *by_row: Array) -> Array:
         """What a function makes of rows of arrays, block by block: (N, n_factors)."""
 
-    def keep(self, Z: Array, factors: IntArray) -> Array:
-        """Z without all factors but these."""
-        return self._changed(partial(_kept, factors=factors), len(factors), Z)
-
-    def rotate(self, Z: Array, R: Array, shift: Array) -> Array:
-        """R (z − shift) of every sample."""
-        return self._changed(partial(_rotated, R=R, shift=shift), len(R), Z)
+    def condensed(self) -> BlockEngine:
+        """Few rows that say the same about all factors, where there are such."""
+        return condense(self)
 
     # ------------------------------------------------------------ where a fit starts
 
@@ -284,14 +281,6 @@ def _totals(block: Rows, name: str) -> tuple[Array, Array]:
     values = view.values if view.targets is None else view.targets
     mask = np.broadcast_to(view.mask, values.shape)
     return np.where(mask, values, 0.0).sum(axis=0), mask.sum(axis=0)
-
-
-def _kept(Z: Array, factors: IntArray) -> Array:
-    return Z[:, factors]
-
-
-def _rotated(Z: Array, R: Array, shift: Array) -> Array:
-    return np.asarray((Z - shift) @ R.T)
 
 
 def _side_by_side(*parts: Array) -> Array:

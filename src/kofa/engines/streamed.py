@@ -11,12 +11,15 @@ import numpy as np
 
 from kofa.data.stored import Placed, Stored
 from kofa.engines.ahead import ahead, in_threads
-from kofa.engines.blocks import Work
+from kofa.engines.blocks import BlockEngine, Work
+from kofa.engines.memory import InMemory
 from kofa.engines.passes import BLOCK, COVARIANCES, ByPasses, ViewTraits, holes, patterns
 from kofa.engines.scratch import on_disk, out_of_memory
 from kofa.inference.observations import Observations, Rows
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray, n_blas_threads
+
+_AT_ONCE = 16 * BLOCK  # numbers of some rows that are read into memory (256 MiB)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +147,14 @@ class Streamed(ByPasses):
 
     # ------------------------------------------------------------ fewer views, fewer rows
 
-    def part(self, views: Iterable[str], rows: BoolArray | None = None) -> Streamed:
+    def part(self, views: Iterable[str], rows: BoolArray | None = None) -> BlockEngine:
         """Some of the views, of all rows or of some."""
         some = {name: self.views[name] for name in views}
         if rows is None or rows.all():
             return Streamed(some, self.block_rows, self.to_disk, self._starts)
         index = np.flatnonzero(rows)
+        if len(index) * self.width <= _AT_ONCE:  # to be visited often: read once
+            return InMemory(Rows.stack({name: view.read(index) for name, view in some.items()}))
         some = {name: view.take(index) for name, view in some.items()}
         return Streamed(some, self.block_rows, self.to_disk)
 

@@ -50,6 +50,17 @@ class Explained:
             self.shared + other.shared,
         )
 
+    def __mul__(self, times: float) -> Explained:
+        """Of rows that count so many times."""
+        return Explained(
+            self.mean,
+            self.n * times,
+            self.total * times,
+            self.left * times,
+            self.factors * times,
+            self.shared * times,
+        )
+
 
 def mean_only(view: Observations, w: Weights, total: Array, n: Array) -> Array:
     """η of each column where nothing but its mean total/n is known: (D,)."""

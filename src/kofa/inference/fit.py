@@ -13,7 +13,7 @@ from kofa.inference.bound import named_terms
 from kofa.inference.calibration import overdispersion
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.loop import logger
-from kofa.inference.n_factors import ascend, wants_more
+from kofa.inference.n_factors import ascend, from_some, wants_more
 from kofa.inference.order import in_order
 from kofa.inference.posterior import State, ViewPosterior, n_factors_of
 from kofa.inference.predictive import Basis, predictive
@@ -25,11 +25,12 @@ from kofa.inference.regression import (
     variance_of_own_directions,
 )
 from kofa.inference.role import Role
-from kofa.inference.run import Callback, Journal, Plan, Run, Settings
+from kofa.inference.run import Callback, Iteration, Journal, Plan, Run, Settings
 from kofa.inference.start import (
     energy,
     in_random_rotation,
     prepare_and_start,
+    some_samples,
     spectral,
     start,
 )
@@ -141,9 +142,45 @@ def _best_start(
     journal: Journal,
     first: int = 0,
 ) -> Run:
-    """The run with the highest bound, of several starts, which count from the `first`."""
-    best: Run | None = None
+    """The run with the highest bound, of several starts, which count from the `first`.
+
+    Where a pass visits many samples, the factors of some are found first.
+    """
+    engine = engine.condensed()
+    some = some_samples(engine, plan.roles, rng)
+    if some is None:
+        return _best_of_starts(engine, plan, n_init, rng, notify, journal, first)
+    found = _best_of_starts(some, plan, n_init, rng, _unheard, Journal())
+    logger.info("%d samples: %d factors", some.n_samples, found.n_factors)
+    with threads_for(engine.size * plan.settings.n_factors):
+        best = journal.begin() or from_some(engine, plan, found, rng, notify, journal)
+        journal.end(best)
+    return in_order(engine, _with_factors(engine, best))
+
+
+def _unheard(_: Iteration) -> bool:
+    return False
+
+
+def _with_factors(engine: Engine, run: Run) -> Run:
+    """With the factors of the samples, which a checkpoint keeps of few starts."""
+    if len(run.Z) == engine.n_samples:
+        return run
+    return replace(run, Z=engine.project(run.state)[0])
+
+
+def _best_of_starts(
+    engine: Engine,
+    plan: Plan,
+    n_init: int,
+    rng: np.random.Generator,
+    notify: Callback,
+    journal: Journal,
+    first: int = 0,
+) -> Run:
+    """The same with all samples from the first iteration on."""
     settings = plan.settings
+    best: Run | None = None
     work = engine.size * settings.n_factors
     # A kernel has a long tail of weak directions and would always like more.
     kernelized = any(role.kernelized for role in plan.roles.values())
@@ -171,9 +208,7 @@ def _best_start(
         if candidate.stopped:
             break
     assert best is not None
-    if len(best.Z) < engine.n_samples:  # a checkpoint keeps them of few starts
-        best = replace(best, Z=engine.project(best.state)[0])
-    best = in_order(engine, best)
+    best = in_order(engine, _with_factors(engine, best))
     at_ceiling = best.n_factors == settings.n_factors and not (plan.exact or kernelized)
     if at_ceiling and best.converged and wants_more(engine, plan, best, rng):
         best = replace(best, hit_ceiling=True)

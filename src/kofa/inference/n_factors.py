@@ -230,8 +230,39 @@ def _after(found: Run, more: Run) -> Run:
     return replace(more, history=(*found.history, *later))
 
 
+def from_some(
+    engine: Engine,
+    plan: Plan,
+    found: Run,
+    rng: np.random.Generator,
+    notify: Callback,
+    journal: Journal,
+) -> Run:
+    """All samples, from the factors that were found with some of them.
+
+    What only all of them show is added, one factor after the other, while the bound is higher.
+    """
+    Z, _ = engine.project(found.state)
+    now = run(engine, plan, _start(engine, plan, Z, found), notify, journal)
+    while now.n_factors < plan.settings.n_factors and now.converged and not now.stopped:
+        trial = _with_another(engine, plan, now, rng)
+        if trial is None:
+            break
+        now = _accepted(engine, plan, now, trial, notify)
+        if not now.stopped:
+            now = _after(now, _run_on(engine, plan, now, notify, journal))
+    return replace(now, hit_ceiling=found.hit_ceiling)
+
+
 def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator) -> bool:
-    """Whether the bound would be higher with one factor more.
+    """Whether the bound would be higher with one factor more."""
+    return _with_another(engine, plan, found, rng) is not None
+
+
+def _with_another(
+    engine: Engine, plan: Plan, found: Run, rng: np.random.Generator
+) -> _Trial | None:
+    """A trial with one factor more, if the bound is higher.
 
     Tried is the direction that the factors leave most of, with the curvature ratios that were
     found, until the bound is higher, also than that of the same start without it, or stands
@@ -239,14 +270,16 @@ def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator)
     """
     Z, _ = engine.project(found.state)
     rival = _start(engine, plan, Z, found)
-    now = _start(engine, plan, engine.with_residual_direction(found.state, Z, rng), found)
+    begin = _start(engine, plan, engine.with_residual_direction(found.state, Z, rng), found)
+    now = begin
     for n in range(1, tuning.CEILING_ITERATIONS + 1):
         now = iterate(engine, plan, now, _no_callback)
         if now.n_factors <= found.n_factors or now.converged:
             break
         if now.lower_bound > found.lower_bound:
-            return now.lower_bound > _further(engine, plan, rival, n).lower_bound
-    return False
+            higher = now.lower_bound > _further(engine, plan, rival, n).lower_bound
+            return _Trial(begin, now) if higher else None
+    return None
 
 
 def _no_callback(_: Iteration) -> bool:

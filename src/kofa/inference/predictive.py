@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.posterior import Known, State, ViewPosterior, Weights, n_factors_of
 from kofa.inference.role import Role
 from kofa.inference.start import LEAST_ENERGY
@@ -49,6 +50,10 @@ class Basis:
     def of_samples(self, Z: Array) -> Array:
         """z′ of samples (N, K): (N, L)."""
         return Z if self._is_identity else by_rows(Z, self.Q.T)
+
+    def of_latents(self, engine: Engine, Z: Latents) -> Latents:
+        """The same of factors that an engine has."""
+        return Z if self._is_identity else engine.rotate(Z, self.Q, np.zeros(self.Q.shape[1]))
 
     def of_covariances(self, covariance: Array) -> Array:
         """Q Σ Qᵀ of covariances (·, K, K): (·, L, L)."""

@@ -81,6 +81,7 @@ def _of_few_sweeps(
     variances count in full, each sweep makes weights of views that are not Gaussian smaller.
     """
     state: State = {name: found[name] for name in roles}
+    engine = engine.condensed()
     if anew:
         Z = spectral(engine, n_factors, rng)
         _, begin = prepare_and_start(engine, roles, Z)

@@ -63,7 +63,7 @@ class Regression:
 def unexplained(engine: Engine, roles: Mapping[str, Role]) -> dict[str, dict[str, float]]:
     """The terms of the bound of each view if no factor explained it."""
     found, n = {}, engine.n_samples
-    for name, s in centred(engine.summarise(np.zeros((n, 1)))).items():
+    for name, s in centred(engine.summarise(engine.zeros(1))).items():
         view = start_view(roles[name], s, engine.likelihoods[name])
         found[name] = _converged(_explained_by_nothing(view, 1), s, n).terms
     return found

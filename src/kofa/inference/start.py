@@ -109,3 +109,16 @@ def prepare_and_start(engine: Engine, roles: Mapping[str, Role], Z: Latents) -> 
 def start(engine: Engine, state: State, Z: Latents) -> State:
     """The first global factors, from the spectral Z or from another one in its place."""
     return global_step(state, centred(engine.summarise(Z)))
+
+
+def some_samples(
+    engine: Engine, roles: Mapping[str, Role], rng: np.random.Generator
+) -> Engine | None:
+    """Some of many samples, which have all columns; None where all may as well be visited."""
+    all_matter = any(role.exact or role.kernelized for role in roles.values())
+    if engine.n_visited <= tuning.MANY_SAMPLES or all_matter:
+        return None
+    rows = np.zeros(engine.n_samples, dtype=bool)
+    rows[rng.choice(engine.n_samples, tuning.FIRST_SAMPLES, replace=False)] = True
+    some = engine.part(roles, rows)
+    return some if some.summarise(some.zeros(1)).n_group.all() else None

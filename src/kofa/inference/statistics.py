@@ -39,6 +39,12 @@ class ViewSums:
             self.excess + other.excess,
         )
 
+    def __mul__(self, times: float) -> ViewSums:
+        """Of rows that count so many times."""
+        return ViewSums(
+            self.R * times, self.y_sum * times, self.y_square * times, self.excess * times
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
@@ -67,6 +73,22 @@ class Statistics:
             self.M_group + other.M_group,
             self.n_group + other.n_group,
             {name: sums + other.views[name] for name, sums in self.views.items()},
+            self.columns,
+            self.augmented,
+        )
+
+    def __mul__(self, times: float) -> Statistics:
+        """Of rows that count so many times."""
+        return Statistics(
+            self.n_samples * times,
+            self.z_sum * times,
+            self.S * times,
+            self.logdet * times,
+            self.z_group * times,
+            self.S_group * times,
+            self.M_group * times,
+            self.n_group * times,
+            {name: sums * times for name, sums in self.views.items()},
             self.columns,
             self.augmented,
         )

@@ -18,9 +18,11 @@ from typing import Any, Self
 import numpy as np
 
 from kofa.data.stored import Stored, blocks
+from kofa.engines.condensed import Affine
 from kofa.errors import FileError, KofaError, warn
 from kofa.inference.acceleration import Trail
 from kofa.inference.run import Iteration, Journal, Run
+from kofa.linalg import Array
 from kofa.preparation.fit_data import FitData
 from kofa.storage import archive, model_file
 from kofa.storage.atomic import lock_path, locked
@@ -217,9 +219,15 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
         "pruned": np.array([i.pruned for i in run.history]),
     }
     held = {field.name: getattr(run, field.name) for field in fields(run)}
-    held["Z"] = np.asarray(run.Z)  # which may be elsewhere
+    held["Z"] = _factors_to_keep(run)
     trail = {"steps": run.trail.steps, "moves": run.trail.moves}
     return held | {"state": tuple(run.state.values()), "history": history, "trail": trail}
+
+
+def _factors_to_keep(run: Run) -> Array:
+    """Those of the samples, which may be elsewhere, or none if they follow from the state."""
+    follows = isinstance(run.Z, Affine)
+    return np.empty((0, run.n_factors)) if follows else np.asarray(run.Z)
 
 
 def _run_from_dict(values: Mapping[str, Any], views: Sequence[str]) -> Run:
