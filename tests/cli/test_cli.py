@@ -665,6 +665,13 @@ def test_checkpoints_that_are_there_or_not():
     assert not Path("mine.checkpoint").exists()
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("wrong", ["rna=no.csv", "rna=rna.csv::count"])
+def test_an_error_stands_alone_where_there_is_no_checkpoint_to_resume(wrong):
+    """The first is found in the tables, the second by the fit."""
+    assert error(f"fit -v {wrong} -v protein=protein.csv -o model.kofa --resume")
+
+
 # ---------------------------------------------------------------- init and demo
 
 
