@@ -20,17 +20,8 @@ from drawn import every_kind
 from kofa import plot
 from kofa.plot import style
 
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
+model = pytest.fixture(lambda: every_kind()[0])
+data = pytest.fixture(lambda: every_kind()[1])
 SETS = {"first": range(0, 10), "last": range(8, 20)}
 
 
