@@ -191,8 +191,8 @@ def test_every_file_is_named_in_the_docs():
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = {name.rpartition("/")[2] for name in re.findall(r"`([a-z_/]+)(?:\.py)?`", text)}
     files = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
-    told = [path for path in files if path.parent.name not in ("commands", "steps")]
-    assert [p.as_posix() for p in told if p.stem not in {*named, *ENTRIES}] == []
+    listed = [path for path in files if path.parent.name not in ("commands", "steps")]
+    assert [p.as_posix() for p in listed if p.stem not in {*named, *ENTRIES}] == []
 
 
 def test_walks_of_the_docs_go_one_step_at_a_time():

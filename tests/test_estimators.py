@@ -1,4 +1,4 @@
-"""The doors for scikit-learn."""
+"""The estimators for scikit-learn."""
 
 from __future__ import annotations
 
