@@ -193,8 +193,7 @@ def test_labels_are_matched_by_their_index(data):
     views = {name: KINDS[name] for name in ("real", "label")}
     frames = {name: named(data)[name] for name in views}
     shuffled = frames | {"label": frames["label"].sample(frac=1.0, random_state=0)}
-    few = {"n_factors": 2, "max_iter": 5}
-    a, b = (fit(views, d, **few) for d in (frames, shuffled))
+    a, b = (fit(views, d, max_iter=5) for d in (frames, shuffled))
     np.testing.assert_allclose(a.lower_bound_, b.lower_bound_, rtol=1e-10)
 
 
@@ -262,7 +261,7 @@ def measured(rng):
 def test_labels_of_any_type(measured, labels, classes, dtype):
     x = pd.DataFrame(measured, index=NAMES) if isinstance(labels, pd.Series) else measured
     views = {"x": kofa.Real(), "y": kofa.Categorical()}
-    model = fit(views, {"x": x, "y": labels}, n_factors=2, max_iter=30)
+    model = fit(views, {"x": x, "y": labels}, max_iter=10)
     assert model.classes_["y"].tolist() == classes
     predicted = model.predict({"x": x}, "y")
     assert predicted.dtype == dtype
@@ -285,7 +284,7 @@ def test_missing_labels_of_any_make(measured, missing):
     for mark in (None, missing):
         y = np.array(labels, dtype=object)
         y[HIDDEN] = mark
-        models.append(fit(views, {"x": measured, "y": y}, n_factors=2, max_iter=10))
+        models.append(fit(views, {"x": measured, "y": y}, max_iter=5))
     a, b = models
     np.testing.assert_array_equal(a.lower_bounds_, b.lower_bounds_)
     given = {"x": measured[:2], "y": np.array([missing, "a"], dtype=object)}
@@ -378,7 +377,7 @@ TYPES = {
 @pytest.mark.parametrize(("view", "y"), TYPES.values(), ids=TYPES)
 def test_impute_returns_the_types_that_came_in(measured, view, y):
     data = {"x": pd.DataFrame(measured, index=NAMES), "y": y}
-    model = fit({"x": kofa.Real(), "y": view}, data, n_factors=2, max_iter=20)
+    model = fit({"x": kofa.Real(), "y": view}, data, max_iter=5)
     filled = model.impute(data)["y"]
     assert filled.shape == (40, 1)
     assert not filled.isna().any(axis=None)
@@ -394,7 +393,7 @@ def test_impute_does_not_cut_off_what_whole_numbers_cannot_hold(measured, view, 
     """What is expected of a real number lies between whole ones."""
     y = frame(WHOLE, dtype, holes=dtype == "Int64")
     data = {"x": pd.DataFrame(measured, index=NAMES), "y": y}
-    model = fit({"x": kofa.Real(), "y": view}, data, n_factors=2, max_iter=20)
+    model = fit({"x": kofa.Real(), "y": view}, data, max_iter=5)
     filled = model.impute(data)["y"]["a"].astype(float)
     expected = model.reconstruct(data, "y")["a"]
     np.testing.assert_allclose(filled[HIDDEN], expected[HIDDEN], rtol=1e-9)
@@ -405,7 +404,7 @@ def test_impute_does_not_cut_off_what_whole_numbers_cannot_hold(measured, view, 
 def test_impute_leaves_samples_that_a_kernelized_view_lacks(measured, dtype):
     y = frame(SIDE, dtype, holes=False)
     data = {"x": pd.DataFrame(measured, index=NAMES), "y": y}
-    model = fit({"x": kofa.Real(), "y": kofa.Binary(kernel="rbf")}, data, n_factors=2, max_iter=5)
+    model = fit({"x": kofa.Real(), "y": kofa.Binary(kernel="rbf")}, data, max_iter=5)
     filled = model.impute(data)["y"]["a"]
     assert filled[HIDDEN].isna().all()
     assert (filled[~HIDDEN].astype(float) == SIDE[~HIDDEN]).all()
@@ -422,7 +421,7 @@ def test_impute_takes_arrays_next_to_frames(model, data):
 @pytest.mark.parametrize("dtype", [bool, int, np.int8, float])
 def test_impute_of_arrays_keeps_their_type(measured, dtype):
     data = {"x": measured, "y": SIDE[:, None].astype(dtype)}
-    model = fit({"x": kofa.Real(), "y": kofa.Binary()}, data, n_factors=2, max_iter=5)
+    model = fit({"x": kofa.Real(), "y": kofa.Binary()}, data, max_iter=5)
     filled = model.impute(data)["y"]
     assert filled.dtype == dtype
     np.testing.assert_array_equal(filled, data["y"])
