@@ -97,7 +97,7 @@ class Runner:
             if some:
                 results = self.results(some, store)
                 shown = experiments[name].show(results, options)
-                notes = foot(some, results, store.origins, options)
+                notes = footnotes(some, results, store.origins, options)
                 written += write(shown, by_fold(results), notes, suffix(options), self.folder)
         return written
 
@@ -108,11 +108,11 @@ def fetch(tasks: Iterable[Task], store: Store) -> None:
         load(name)
 
 
-def write(shown: Shown, folds: str, foot: str, suffix: str, folder: Path) -> list[Path]:
+def write(shown: Shown, folds: str, notes: str, suffix: str, folder: Path) -> list[Path]:
     """Tables as Markdown and CSV, with the figures of each fold, and pictures."""
     contents = {}
     for table in shown.tables:
-        contents[f"{table.name}{suffix}.md"] = f"{table.markdown()}\n{foot}\n"
+        contents[f"{table.name}{suffix}.md"] = f"{table.markdown()}\n{notes}\n"
         contents[f"{table.name}{suffix}.csv"] = table.csv()
     if shown.tables:
         contents[f"{shown.tables[0].name}{suffix}-folds.csv"] = folds
@@ -147,7 +147,7 @@ def suffix(options: Options) -> str:
     return "".join(f"-{part}" for part in parts if part)
 
 
-def foot(
+def footnotes(
     tasks: Sequence[Task],
     results: Results,
     origins: Mapping[Task, Origin],

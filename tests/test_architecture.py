@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from functools import reduce
+from functools import cache, reduce
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -34,10 +34,16 @@ def place_of(path, source):
     return path.relative_to(source).parts[0].removesuffix(".py")
 
 
+@cache
+def nodes_of(text):
+    """All that a file says; several tests ask for it."""
+    return list(ast.walk(ast.parse(text)))
+
+
 def named_imports(path, source):
     """Every module that a file imports, and every name that it may import as a module."""
     folder = ["kofa", *path.relative_to(source).parts[:-1]]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path.read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -64,7 +70,7 @@ def wrong_imports(source):
 def prints(source):
     """Every place that calls print, or hands it on."""
     for path in sorted(source.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path.read_text(encoding="utf-8")):
             if isinstance(node, ast.Name) and node.id == "print":
                 yield f"{path.relative_to(source).as_posix()}:{node.lineno}"
 
@@ -74,7 +80,7 @@ def implicit_encodings(source):
     for path in sorted(source.rglob("*.py")):
         calls = [
             node
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for node in nodes_of(path.read_text(encoding="utf-8"))
             if isinstance(node, ast.Call)
             and not {k.arg for k in node.keywords} & {"encoding", None}
         ]
@@ -106,7 +112,7 @@ def test_only_a_report_is_imported_by_name():
         (path.relative_to(SOURCE).as_posix(), ast.unparse(node.args[0]))
         for path in SOURCE.rglob("*.py")
         if path.parent != SOURCE or path.stem not in ENTRIES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path.read_text(encoding="utf-8"))
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module")
     }
     assert named == {("model.py", "'kofa.report.page'")}
@@ -191,8 +197,8 @@ def test_every_file_is_named_in_the_docs():
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = {name.rpartition("/")[2] for name in re.findall(r"`([a-z_/]+)(?:\.py)?`", text)}
     files = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
-    told = [path for path in files if path.parent.name not in ("commands", "steps")]
-    assert [p.as_posix() for p in told if p.stem not in {*named, *ENTRIES}] == []
+    listed = [path for path in files if path.parent.name not in ("commands", "steps")]
+    assert [p.as_posix() for p in listed if p.stem not in {*named, *ENTRIES}] == []
 
 
 def test_walks_of_the_docs_go_one_step_at_a_time():

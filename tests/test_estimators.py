@@ -1,4 +1,4 @@
-"""The doors for scikit-learn."""
+"""The estimators for scikit-learn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ import kofa
 from kofa.estimators import KernelFactorAnalysis, KernelFactorClassifier, KernelFactorRegressor
 
 ALL = [KernelFactorAnalysis, KernelFactorRegressor, KernelFactorClassifier]
-SMALL = {"kernel": "rbf", "n_factors": 20, "tol": 0.1}
+SMALL = {"kernel": "rbf", "n_factors": 8, "tol": 1.0}
 
 
 class Unsound(KernelFactorAnalysis):

@@ -75,10 +75,11 @@ def test_groups_do_what_a_loop_over_items_does(rng, label):
     np.testing.assert_allclose(groups.by_rows(items, matrices), product)
 
 
+@pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize("shape", [(7,), (7, 1), (7, 5), (500, 50)])
-def test_products_by_rows_do_not_depend_on_the_other_rows(rng, shape):
+def test_products_by_rows_do_not_depend_on_the_other_rows(rng, shape, order):
     X, B = rng.standard_normal((100, shape[0])), rng.standard_normal(shape)
-    together = by_rows(X, B)
+    together = by_rows(np.asarray(X, order=order), B)
     np.testing.assert_allclose(together, X @ B)
     for rows in ([0], [99], [3, 50, 41], range(40, 80)):
         np.testing.assert_array_equal(by_rows(X[list(rows)], B), together[list(rows)])

@@ -108,7 +108,8 @@ def test_impute_keeps_what_is_observed_and_fills_the_rest(rng, frames):
 def test_impute_leaves_kernelized_views(rng):
     data = two_views(rng)
     data["x"][3, 1] = np.nan
-    model = kofa.FactorModel({"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}).fit(data)
+    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
+    model = kofa.FactorModel(views, callback=lambda _: True).fit(data)
     np.testing.assert_array_equal(model.impute(data)["x"], data["x"])
 
 
@@ -270,11 +271,11 @@ def test_outputs_are_predicted_through_a_learnt_width(rng):
 def test_landmarks_of_an_input_are_labelled_samples(rng):
     data = two_views(rng)
     data["y"][30:] = np.nan
-    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
-    assert len(kofa.FactorModel(views, outputs=["y"]).fit(data).views_["x"].encoder.V) == 30
-    assert len(kofa.FactorModel(views).fit(data).views_["x"].encoder.V) == 60
-    few = views | {"x": kofa.Real(kernel="rbf", landmarks=12)}
-    assert len(kofa.FactorModel(few).fit(data).views_["x"].encoder.V) == 12
+    y, stop = {"y": kofa.Real()}, {"callback": lambda _: True}  # they are chosen before the loop
+    for landmarks, outputs, n in (("auto", ["y"], 30), ("auto", None, 60), (12, None, 12)):
+        views = {"x": kofa.Real(kernel="rbf", landmarks=landmarks), **y}
+        model = kofa.FactorModel(views, outputs=outputs, **stop).fit(data)
+        assert len(model.views_["x"].encoder.V) == n
 
 
 def test_kernelized_output_is_predicted(rng):
@@ -514,14 +515,14 @@ def test_the_only_output_is_predicted_unless_a_view_is_named(rng):
     np.testing.assert_array_equal(median, model.predict_quantiles(new, "dose", [0.5])[0])
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_quantiles"])
-def test_which_view_is_not_guessed(rng, method):
-    model, new = labelled_views(rng, sick=kofa.Binary(), dose=kofa.Positive())
-    with pytest.raises(kofa.DataError, match=r"view to predict.* outputs 'sick', 'dose'"):
-        getattr(model, method)(new)
-    model = kofa.FactorModel().fit(two_views(rng))
-    with pytest.raises(kofa.DataError, match=r"view to predict.* no outputs.* 'x', 'y'"):
-        getattr(model, method)(two_views(rng))
+def test_which_view_is_not_guessed(rng):
+    with_outputs, new = labelled_views(rng, sick=kofa.Binary(), dose=kofa.Positive())
+    without = kofa.FactorModel().fit(two_views(rng))
+    for method in ("predict", "predict_proba", "predict_quantiles"):
+        with pytest.raises(kofa.DataError, match=r"view to predict.* outputs 'sick', 'dose'"):
+            getattr(with_outputs, method)(new)
+        with pytest.raises(kofa.DataError, match=r"view to predict.* no outputs.* 'x', 'y'"):
+            getattr(without, method)(two_views(rng))
 
 
 # ---------------------------------------------------------------- factors are found once for all

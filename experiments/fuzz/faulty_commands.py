@@ -140,6 +140,12 @@ class Made(NamedTuple):
     nobody: bool = False  # the user may read files, but not write or read those of others
 
 
+def one_mark_for_two(arguments: Sequence[str]) -> bool:
+    """Whether --sep is --decimal too, which no table can be read with; the last of each counts."""
+    last = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
+    return "--sep" in last and last["--sep"] == last.get("--decimal")
+
+
 class Maker:
     """Draws commands, and the files that they need."""
 
@@ -163,6 +169,8 @@ class Maker:
             codes = failing[0]
         else:  # which is found first does not matter
             codes = frozenset().union(*(fault.codes for fault in counts)) - OK
+        if one_mark_for_two(arguments):
+            codes = codes - OK | OPTION
         return [*base, *arguments], self.with_help(arguments, codes)
 
     def with_help(self, arguments: Sequence[str], codes: frozenset[int]) -> frozenset[int]:

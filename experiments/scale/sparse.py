@@ -24,8 +24,8 @@ def cells(n: int, n_genes: int, seed: int) -> csr_matrix:
     rng = np.random.default_rng(seed)
     W = 0.7 * rng.standard_normal((_FACTORS, n_genes))
     bias = rng.normal(np.log(1.0 - _ZEROS), 1.0, n_genes) - 1.45
-    room = int(n * n_genes * 0.08)
-    data, columns = np.empty(room, np.float32), np.empty(room, np.int32)
+    capacity = int(n * n_genes * 0.08)
+    data, columns = np.empty(capacity, np.float32), np.empty(capacity, np.int32)
     ends = np.zeros(n + 1, np.int64)
     factors = np.random.default_rng(0)  # those of both views
     for start in range(0, n, _AT_A_TIME):

@@ -206,7 +206,7 @@ def rows(name: str) -> dict[str, Benchmark]:
         what = f"accuracy on {name}, top {share:.0%} of pixels − mean of {folds * draws} draws of"
         found[f"faces-{name}-{100 * share:.0f}"] = Benchmark(
             f"{what} as many",
-            Mark(low=1e-9),  # a tie is none
+            Mark(low=1e-9),  # equal is not enough
             tasks,
             partial(lead_summary, share),
         )

@@ -149,8 +149,10 @@ def _small_triangular_inverse(L: Array) -> Array:
 def by_rows(X: Array, B: Array) -> Array:
     """X @ B, in which no row depends on how many others there are.
 
-    The shape of a product decides how BLAS rounds it: here that is one shape for all.
+    The shape of a product and the order of its factors in memory decide how BLAS rounds it: here
+    these are the same for all.
     """
+    X = np.ascontiguousarray(X)
     n, d = X.shape
     whole = n - n % _TILE
     product = np.empty((n, *B.shape[1:]))

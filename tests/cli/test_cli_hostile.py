@@ -142,6 +142,7 @@ def test_an_option_of_the_command_is_not_looked_for_in_the_study(option):
         ("--encoding ''", 2, "Unknown encoding ''"),
         ("--sep 1", 2, "--sep: expected a mark that cells do not have but got '1'"),
         ("--decimal e", 2, "--decimal: expected a mark that cells do not have but got 'e'"),
+        ("--sep ';' --decimal ';'", 2, "expected sep and decimal to differ but both are ';'"),
         ("-o ''", 2, "--out: expected a name but got nothing"),
         ("--study ''", 2, "--study: expected a name but got nothing"),
         ("-o loop.csv", 1, "loop.csv: this link leads in a circle"),

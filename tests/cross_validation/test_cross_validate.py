@@ -6,6 +6,8 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import xlogy
 from sklearn import metrics
@@ -16,7 +18,6 @@ import kofa
 from conftest import KINDS, mixed, two_views
 from kofa.views import View
 
-pd = pytest.importorskip("pandas")
 Z90 = (0.05, 0.95)
 
 
@@ -409,6 +410,23 @@ def test_a_class_that_no_training_sample_has_is_warned_of(rng):
     odd = predictions[(predictions["sample"] == 4) & (predictions.column == "odd")]
     assert odd["mean"].item() == 0.0
     assert odd.truth.item() == 1.0
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series, pd.DataFrame, pl.Series])
+def test_a_class_of_an_input_that_no_training_sample_has_is_missing(rng, form):
+    z = rng.normal(size=40)
+    labels = np.where(z > 0, "up", "down").astype(object)
+    known = labels.copy()
+    labels[4], known[4] = "odd", None
+    model = kofa.FactorModel({"label": kofa.Categorical(), "y": kofa.Real()}, outputs=["y"])
+    folds = [(np.arange(10, 40), np.arange(10))]
+    options = {"cv": folds, "scoring": "r2", "return_predictions": True}
+    index = {"index": [f"s{i}" for i in range(40)]} if form in (pd.Series, pd.DataFrame) else {}
+    y = pd.Series(z, **index) if index else z
+    with pytest.warns(UserWarning, match=r"'label': no training .* fold 0 .*'odd'.* it is missing"):
+        _, found = kofa.cross_validate(model, {"label": form(labels, **index), "y": y}, **options)
+    _, expected = kofa.cross_validate(model, {"label": form(known, **index), "y": y}, **options)
+    pd.testing.assert_frame_equal(found, expected)
 
 
 # ---------------------------------------------------------------- folds and scores

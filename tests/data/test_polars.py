@@ -46,7 +46,7 @@ def frames(arrays):
 
 @pytest.fixture(scope="module")
 def model(frames):
-    return kofa.FactorModel(KINDS, n_factors=3, max_iter=60, tol=1e-2).fit(frames)
+    return kofa.FactorModel(KINDS, n_factors=3, tol=0.1).fit(frames)
 
 
 # ---------------------------------------------------------------- reading
@@ -96,7 +96,7 @@ def test_labels_are_read(column, classes, codes):
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "message"),
     [
         (["m", "f"], "got 'm'"),
         (pl.Series(["m", "f"], dtype=pl.Categorical), "got 'm'"),
@@ -105,14 +105,16 @@ def test_labels_are_read(column, classes, codes):
     ],
     ids=["text", "categorical", "date", "list"],
 )
-def test_other_than_numbers_is_an_error_that_names_the_column(column, told):
+def test_other_than_numbers_is_an_error_that_names_the_column(column, message):
     data = pl.DataFrame({"age": [1, 2], "sex": column})
-    with pytest.raises(kofa.DataError, match=f"'x', column 'sex': expected real numbers.*{told}"):
+    with pytest.raises(
+        kofa.DataError, match=f"'x', column 'sex': expected real numbers.*{message}"
+    ):
         read_table("x", data)
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (pl.DataFrame({"a": [1.0, float("inf")]}), "'x', column 'a'.*infinity"),
         (pl.DataFrame({"a": [1.0]}).lazy(), "'x': expected a DataFrame.*LazyFrame; pass .collect"),
@@ -120,8 +122,8 @@ def test_other_than_numbers_is_an_error_that_names_the_column(column, told):
     ],
     ids=["infinite", "lazy", "empty"],
 )
-def test_tables_that_cannot_be_used_are_errors(data, told):
-    with pytest.raises(kofa.DataError, match=told):
+def test_tables_that_cannot_be_used_are_errors(data, message):
+    with pytest.raises(kofa.DataError, match=message):
         read_table("x", data)
 
 
@@ -167,7 +169,7 @@ def test_next_to_arrays_results_are_polars_and_next_to_pandas_they_are_pandas(fr
 
 
 def test_a_model_of_polars_is_that_of_arrays(arrays, model):
-    same = kofa.FactorModel(KINDS, n_factors=3, max_iter=60, tol=1e-2).fit(arrays)
+    same = kofa.FactorModel(KINDS, n_factors=3, tol=0.1).fit(arrays)
     # Only the order of the classes differs, that of the Enum against the alphabet.
     assert model.lower_bound_ == pytest.approx(same.lower_bound_, rel=1e-3)
     assert model.classes_["label"].tolist() == ["dog", "cat", "bee", "ant"]
@@ -209,8 +211,8 @@ def test_labels_come_back_as_a_series(model, frames):
 
 
 def test_reconstruct_gives_every_view(model, frames):
-    told = model.reconstruct(frames)
-    assert {name: type(table) for name, table in told.items()} == {
+    found = model.reconstruct(frames)
+    assert {name: type(table) for name, table in found.items()} == {
         name: pl.Series if name == "label" else pl.DataFrame for name in KINDS
     }
 

@@ -99,7 +99,7 @@ def test_blocks_and_threads_do_not_matter(tables, rng, monkeypatch):
     monkeypatch.setattr(stored, "_AT_ONCE", 100)
     given = {"a": sparse.csr_matrix(tables["a"]), "b": tables["b"]}
     built, seen = streamed.Streamed.__init__, []
-    for rows, threads in ((7, 1), (7, 3), (64, 3), (N, 1)):
+    for rows, threads in ((7, 1), (64, 3)):
 
         def with_rows(self, views, *rest, rows=rows):
             built(self, views, rows, *rest[1:])

@@ -158,17 +158,17 @@ def test_tables_and_pictures_are_written(tmp_path, calls, loaded):
     assert loaded == ["jura"]
 
 
-def test_foot_tells_when_and_with_what_results_were_worked_out():
+def test_footnotes_say_when_and_with_what_results_were_worked_out():
     tasks = [
         Task("toy", "jura", "ours", fold, partial(work, None, 0.0), {"folds": 10})
         for fold in range(3)
     ]
     origins = {task: Origin(f"2026-11-0{3 - task.fold}", "kofa 9.9") for task in tasks}
     results = {task: {"converged": float(task.fold > 0)} for task in tasks}
-    text = report.foot(tasks, results, origins, Options())
+    text = report.footnotes(tasks, results, origins, Options())
     assert "2026-11-01 to 2026-11-03; kofa 9.9; our defaults, 3 of 10 folds" in text
     assert "Not converged within the largest number of iterations: 1 fits." in text
-    text = report.foot(tasks, {tasks[1]: {"converged": 1.0}}, origins, Options())
+    text = report.footnotes(tasks, {tasks[1]: {"converged": 1.0}}, origins, Options())
     assert "left out: toy jura: ours, fold 1; toy jura: ours, fold 3." in text
     assert "Worked out 2026-11-02; kofa 9.9" in text
     assert "Not converged" not in text

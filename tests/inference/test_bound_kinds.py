@@ -59,16 +59,16 @@ def slopes(kind, t, eta, step=1e-5):
 
 
 def small(rng, make, k, missing=True, n=7, sweeps=3):
-    """A tiny model after a few sweeps: data, touching points, q(z), and the last sweep's state."""
+    """A tiny model after a few sweeps: data, points of tangency, q(z), the last sweep's state."""
     eta = 1.5 * rng.standard_normal((n, k)) @ rng.standard_normal((k, 3))
     kind, t = make(rng, eta)
     if missing:
         t[0 if kind.competing else (0, 1)] = np.nan
     engine, state, Z = core([t], [Role("a")], k, likelihoods=[kind])
     for _ in range(sweeps):
-        touched = augment(engine.rows, state, Z)
+        tangent = augment(engine.rows, state, Z)
         at = state["a"].weights.predict(Z)
-        q = local_step(touched, local_system(state, touched.columns))
+        q = local_step(tangent, local_system(state, tangent.columns))
         stats, Z = engine.sweep(state, Z)
         views = centred(stats)
         state = global_step(state, views)

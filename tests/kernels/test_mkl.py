@@ -71,11 +71,11 @@ def test_filling_scoring_and_reconstruction(several):
     np.testing.assert_array_equal(filled["y"][10:], y[10:])
     np.testing.assert_allclose(filled["y"][:10], model.predict({"x": X[:10]}, "y"))
     assert np.isfinite(model.score({"x": X, "y": y}))
-    told = model.reconstruct({"x": X, "y": y})
-    assert set(told) == {"x[RBF]", "x[Linear]", "x[Polynomial]", "y"}
+    found = model.reconstruct({"x": X, "y": y})
+    assert set(found) == {"x[RBF]", "x[Linear]", "x[Polynomial]", "y"}
     encoder = model.views_["x[RBF]"].encoder
     truth = encoder.scale * encoder.encode(X)
-    assert np.corrcoef(told["x[RBF]"].ravel(), truth.ravel())[0, 1] > 0.9
+    assert np.corrcoef(found["x[RBF]"].ravel(), truth.ravel())[0, 1] > 0.9
 
 
 def test_similarities_are_predicted_from_the_output(several):
@@ -219,7 +219,7 @@ def test_kernels_of_one_input_share_the_prediction(rng):
     assert table.weight[0] > 0.9
 
 
-def test_parts_of_a_mixture_are_told_apart(rng):
+def test_parts_of_a_mixture_are_found_apart(rng):
     X = rng.standard_normal((120, 3))
     y = X[:, :1] - X[:, 1:2] + 0.1 * rng.standard_normal((120, 1))
     model = fit(kofa.Mixture([kofa.RBF(0.3), kofa.Linear()]), X, y)

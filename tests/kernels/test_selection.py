@@ -334,13 +334,13 @@ def test_wider_kernels_give_the_outputs_the_variance_they_gave(rng):
     X, y = smooth(rng)
     mixture = kofa.Mixture([kofa.Linear(), kofa.RBF(), kofa.Laplacian(2.0), kofa.Laplacian()])
     views = {"x": kofa.Real(kernel=mixture, sparse=True), "y": kofa.Real()}
-    study = FitData.read(views, {"x": X, "y": y}, ["y"])
-    before, lesson = learn_kernels(study, rng), study.training_set(study.complete)
-    after = with_wider_kernels(study, before, lesson, 2.0)
+    fit_data = FitData.read(views, {"x": X, "y": y}, ["y"])
+    before, training = learn_kernels(fit_data, rng), fit_data.training_set(fit_data.complete)
+    after = with_wider_kernels(fit_data, before, training, 2.0)
     old, new = (components(one.kernels["x"]) for one in (before, after))
     widths = [[getattr(k, "width", 1.0) for _, k in mine] for mine in (old, new)]
     np.testing.assert_allclose(np.divide(widths[1], widths[0]), [1.0, 2.0, 1.0, 2.0])
-    X = lesson.X["x"]
+    X = training.X["x"]
     gives = [
         [one.weights["x"] * v * np.trace(k(X, X) - k(X, X).mean(axis=0)) for v, k in mine]
         for one, mine in ((before, old), (after, new))

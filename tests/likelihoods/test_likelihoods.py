@@ -450,10 +450,10 @@ def draw_classes(rng, q: Latent, w, n, shift, size=200_000):
     z = rng.multivariate_normal(q.mean[n], covariance, size)
     eta = shift + rng.standard_normal((size, len(w.mean)))
     for d in range(len(w.mean)):
-        B = w.basis[w.columns.label[d]]
-        v = rng.multivariate_normal(w.mean[d], B @ np.diag(w.scales[d]) @ B.T, size)
-        eta[:, d] += w.y_mean[d] + (v * (z - w.z_mean[w.columns.label[d]])).sum(axis=1)
-        eta[:, d] += np.sqrt(w.bias_variance[d]) * rng.standard_normal(size)
+        away = z - w.z_mean[w.columns.label[d]]
+        # Given z, w·(z − z̄) + b is normal too: one number to draw in place of all weights.
+        variance = (away @ w.basis[w.columns.label[d]]) ** 2 @ w.scales[d] + w.bias_variance[d]
+        eta[:, d] += w.y_mean[d] + away @ w.mean[d] + np.sqrt(variance) * rng.standard_normal(size)
     return np.bincount(np.argmax(eta, axis=1), minlength=eta.shape[1]) / size
 
 

@@ -12,20 +12,9 @@ import kofa
 from drawn import LONG, every_kind, legend_of, one_factor, tick_names, values_of
 from kofa.plot import style
 
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
-@pytest.fixture
-def single():
-    return one_factor()
+model = pytest.fixture(lambda: every_kind()[0])
+data = pytest.fixture(lambda: every_kind()[1])
+single = pytest.fixture(lambda: one_factor())
 
 
 @pytest.fixture

@@ -9,15 +9,8 @@ import pytest
 import kofa
 from drawn import every_kind, legend_of, texts, tick_names, values_of
 
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
+model = pytest.fixture(lambda: every_kind()[0])
+data = pytest.fixture(lambda: every_kind()[1])
 
 
 @pytest.fixture

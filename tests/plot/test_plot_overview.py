@@ -10,15 +10,8 @@ import kofa
 from drawn import LONG, every_kind, legend_of, texts, tick_names, values_of
 from kofa.plot import style
 
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
+model = pytest.fixture(lambda: every_kind()[0])
+data = pytest.fixture(lambda: every_kind()[1])
 
 
 def structure(factors=3, views=2):

@@ -9,20 +9,9 @@ import pytest
 import kofa
 from drawn import every_kind, legend_of, texts, tick_names, two_kernels, values_of
 
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
-@pytest.fixture
-def kernels():
-    return two_kernels()
+model = pytest.fixture(lambda: every_kind()[0])
+data = pytest.fixture(lambda: every_kind()[1])
+kernels = pytest.fixture(lambda: two_kernels())
 
 
 @pytest.fixture(scope="module")

@@ -11,20 +11,9 @@ import kofa
 from drawn import LONG, every_kind, texts, tick_names, two_kernels, values_of
 from kofa.plot import style
 
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
-@pytest.fixture
-def kernels():
-    return two_kernels()
+model = pytest.fixture(lambda: every_kind()[0])
+data = pytest.fixture(lambda: every_kind()[1])
+kernels = pytest.fixture(lambda: two_kernels())
 
 
 @pytest.mark.parametrize("features", [3, 30_000])

@@ -20,25 +20,10 @@ from drawn import (
 )
 from kofa.plot import style
 
-
-@pytest.fixture
-def model():
-    return every_kind()[0]
-
-
-@pytest.fixture
-def data():
-    return every_kind()[1]
-
-
-@pytest.fixture
-def single():
-    return one_factor()
-
-
-@pytest.fixture
-def kernels():
-    return two_kernels()
+model = pytest.fixture(lambda: every_kind()[0])
+data = pytest.fixture(lambda: every_kind()[1])
+single = pytest.fixture(lambda: one_factor())
+kernels = pytest.fixture(lambda: two_kernels())
 
 
 @pytest.mark.parametrize("features", [3, 40, 30_000])

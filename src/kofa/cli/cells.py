@@ -59,7 +59,7 @@ def read_tables(folder: Path) -> tuple[list[Cells], list[str]]:
 def _checked(table: Cells) -> Cells:
     """The table, if all its names can be written to a file of TOML, which is in UTF-8.
 
-    A table that kofa evaluate wrote is none of data.
+    A table that kofa evaluate wrote has scores, not data: it is refused.
     """
     if any(fields.issubset(table.columns) for fields in _EVALUATED):
         raise FileError("kofa evaluate wrote it", table.path)

@@ -119,16 +119,17 @@ class Screen:
             progress.add_task("")
             yield
 
-    def watch(self, starts: int = 1) -> Watch:
-        """A callback for a fit that shows how far it is."""
-        return Watch(self, starts)
+    def watch(self, starts: int = 1, first: str = "") -> Watch:
+        """A callback for a fit that shows how far it is, and a note before its first iteration."""
+        return Watch(self, starts, first)
 
 
 class Watch:
     """Counts iterations and shows them: a live line on a terminal, else a line now and then."""
 
-    def __init__(self, screen: Screen, starts: int) -> None:
+    def __init__(self, screen: Screen, starts: int, first: str) -> None:
         self.screen, self.starts, self.seen, self.place = screen, starts, 0, ""
+        self.first = first  # not shown where an error comes before the first iteration
         terminal = screen.err.is_terminal
         self.lines = screen.progress and not terminal and not screen.quiet
         self.live: Any = None
@@ -149,6 +150,8 @@ class Watch:
 
     def __call__(self, iteration: Any) -> None:
         self.seen += 1
+        if self.seen == 1 and self.first:
+            self.screen.note(self.first)
         which = f"start {iteration.start + 1} of {self.starts}, " if self.starts > 1 else ""
         self.place = f"{which}{counted(iteration.n_iter, 'iteration')}"
         text = (

@@ -14,7 +14,7 @@ import typer
 from kofa.cli import UsageError
 from kofa.cli.display import Screen
 
-MODEL, TABLES, READING = "The model", "Tables", "Reading tables given by --view"
+MODEL, READING = "The model", "Reading tables given by --view"
 
 
 def name_given(text: str) -> str:

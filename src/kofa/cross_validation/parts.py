@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kofa.data.reading import check_given, check_observed, read_data
 from kofa.data.samples import align
 from kofa.data.stored import Named, Placed, Stored, is_sparse
-from kofa.data.tables import Samples, Table
+from kofa.data.tables import Samples, Table, import_pandas
 from kofa.errors import DataError
 from kofa.kernels.declared import as_kernels
 from kofa.kernels.formulas import Precomputed
@@ -40,9 +40,13 @@ class ViewsData:
     def new(self, names: Iterable[str], samples: IntArray, fitted: IntArray) -> dict[str, Any]:
         """Some tables, with a row for each of these samples; of kernels, against those `fitted`.
 
-        Samples that a table lacks get an empty row, as an array would have for them.
+        Samples that a table lacks get an empty row, as an array would have for them. A label that
+        none of those `fitted` has is missing: a fit without it can say nothing about it.
         """
         tables = {name: self._part(name, samples, fitted) for name in names}
+        for name in tables:
+            if len(self.unseen_classes(name, samples, fitted)):
+                tables[name] = self._seen_labels(name, samples, fitted)
         return {name: self._completed(name, table, samples) for name, table in tables.items()}
 
     def values(self, name: str, samples: IntArray) -> Array:
@@ -60,6 +64,24 @@ class ViewsData:
         if table.classes is not None:
             return list(table.classes.tolist())
         return [table.column(j) for j in range(table.values.shape[1])]
+
+    def unseen_classes(self, name: str, samples: IntArray, fitted: IntArray) -> IntArray:
+        """Positions of the classes of a view that some of the samples have, but none `fitted`."""
+        if self.tables[name].classes is None:
+            return np.empty(0, dtype=np.intp)
+        new, seen = (np.nansum(self.values(name, part), axis=0) for part in (samples, fitted))
+        return np.flatnonzero((new > 0) & (seen == 0))
+
+    def _seen_labels(self, name: str, samples: IntArray, fitted: IntArray) -> Any:
+        """The labels of these samples as a list, or a Series by sample, None where unseen."""
+        table, rows = self.tables[name], self.rows(name, samples)
+        known = dict(enumerate(self.columns(name)))
+        for unseen in self.unseen_classes(name, samples, fitted):
+            del known[int(unseen)]
+        labels = [known.get(code) for code in table.dense[rows, 0].tolist()]  # NaN is no key
+        if table.samples is None:
+            return labels
+        return import_pandas().Series(labels, table.samples[rows], dtype=object)
 
     def check_training(self, samples: IntArray) -> None:
         """Raise unless each view and each column has a value for some of these samples."""

@@ -54,7 +54,7 @@ class Plan:
             with naming_fold(number):
                 for views_data in given.values():
                     views_data.check_training(fold.train)
-        _warn_of_unseen_classes(first, wanted, folds)
+        _warn_of_unseen_classes(models, given, wanted, folds)
         return cls(models, given, wanted, folds, _scoring(scoring, declared, wanted))
 
 
@@ -150,19 +150,25 @@ def _labels(given: ViewsData, outputs: Sequence[str]) -> Any:
 
 
 def _warn_of_unseen_classes(
-    given: ViewsData, outputs: Sequence[str], folds: Sequence[Fold]
+    models: Mapping[str, Model],
+    given: Mapping[str, ViewsData],
+    outputs: Sequence[str],
+    folds: Sequence[Fold],
 ) -> None:
     """Where a class is in the test samples of a fold but not in its training samples."""
-    for view in outputs:
-        if given.tables[view].classes is None:
-            continue
+    used = {
+        view: each
+        for name, each in given.items()
+        for view in each.views
+        if view in outputs or view not in (models[name].outputs or ())
+    }
+    for view, each in used.items():
+        then = "it is predicted with probability zero" if view in outputs else "it is missing"
         for number, fold in enumerate(folds):
-            train, test = (np.nansum(given.values(view, part), axis=0) for part in fold)
-            unseen = np.flatnonzero((test > 0) & (train == 0))
+            unseen = each.unseen_classes(view, fold.test, fold.train)
             if len(unseen):
-                label = given.columns(view)[int(unseen[0])]
+                label = each.columns(view)[int(unseen[0])]
                 warn(
                     f"View {view!r}: no training sample of fold {number} has the class {label!r}, "
-                    f"so that it is predicted with probability zero there. Take fewer folds, or "
-                    f"leave the class out."
+                    f"so that {then} there. Take fewer folds, or leave the class out."
                 )

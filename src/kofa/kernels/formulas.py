@@ -108,8 +108,8 @@ class RBF(Weighted, Radial):
     groups : None or sequence
         A label for each feature; features with the same label share one λ.
     sparsity : None or float
-        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j); 0
-        is none. None is a prior that lets no feature stand out, or vanish, for little.
+        With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j), and
+        0 switches none off. None is a prior that lets no feature stand out, or vanish, for little.
     objective : {"evidence", "reconstruction"}
         With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
         "reconstruction" is the published choice, how well the factors explain the kernel.

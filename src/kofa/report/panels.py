@@ -12,8 +12,6 @@ from kofa.report import encoding
 from kofa.report.outcomes import Evaluation
 from kofa.report.samples import Shown
 
-STARS = "stars: q below .05, .01, .001"
-
 
 @dataclass(frozen=True)
 class Panel:

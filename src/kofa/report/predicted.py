@@ -26,7 +26,7 @@ def predictions(found: Found) -> Section | None:
     )
     if not own.held_out:
         text += (
-            " How well new samples are predicted is told by samples that were left out of the fit: "
+            " Only samples that were left out of the fit show how well new samples are predicted: "
             "evaluate the model (kofa evaluate, or kofa.cross_validate) and pass what comes out."
         )
     return Section("predictions", "Predictions", text, tuple(panels))

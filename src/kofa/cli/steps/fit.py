@@ -81,10 +81,16 @@ def _fit(
     checkpoint = _checked_checkpoint(checkpoint, to, plan)
     if to.exists() and not force:
         raise FileError("this model exists", to, cure="add --force to replace it")
-    _mention_checkpoint(checkpoint, resume, screen)
+    if checkpoint.exists() and not resume:
+        screen.warn(
+            f"starting anew; {checkpoint} of a fit that was stopped will be replaced (to continue "
+            f"that fit, stop this one and add --resume)"
+        )
     data = plan.read(stored=plan.model.get("engine", "auto") not in ("auto", "memory"))
     check_orientation(data, plan.sources)
-    watch = screen.watch(plan.model.get("n_init", 1))
+    nothing = f"there is no checkpoint {checkpoint}; starting from the beginning"
+    first = nothing if resume and not checkpoint.exists() else ""
+    watch = screen.watch(plan.model.get("n_init", 1), first)
     model = FactorModel(
         plan.views,
         **plan.model,
@@ -145,16 +151,6 @@ def check_orientation(data: Mapping[str, Any], sources: Mapping[str, Source]) ->
                 sources[name].name,
                 cure=f"set transpose = true for view {name!r} in a study, as kofa init writes it",
             )
-
-
-def _mention_checkpoint(checkpoint: Path, resume: bool, screen: Screen) -> None:
-    if resume and not checkpoint.exists():
-        screen.note(f"there is no checkpoint {checkpoint}; starting from the beginning")
-    elif checkpoint.exists() and not resume:
-        screen.warn(
-            f"starting anew; {checkpoint} of a fit that was stopped will be replaced (to continue "
-            f"that fit, stop this one and add --resume)"
-        )
 
 
 def _how_to_continue(place: str, checkpoint: Path) -> str:

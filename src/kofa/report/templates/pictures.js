@@ -26,7 +26,7 @@ const drawings = {
     const [ys, xs] = [names(table, rows, how.rows), names(table, rows, how.columns)];
     const kept = how.most ? strongest(table, rows, how, ys, how.most) : ys;
     const z = kept.map(() => xs.map(() => null)), written = [];
-    const room = kept.length <= MOST_LINES && xs.length <= (isNarrow() ? 4 : 12);
+    const hasSpace = kept.length <= MOST_LINES && xs.length <= (isNarrow() ? 4 : 12);
     const [yAt, xAt] = [places(kept), places(xs)];
     const [ry, rx, rv] = [how.rows, how.columns, how.value].map((one) => table.column(one));
     for (const row of rows) {
@@ -34,7 +34,7 @@ const drawings = {
       if (y === undefined) continue;
       const value = rv.at(row);
       z[y][x] = Number.isNaN(value) ? null : value;
-      const text = cellText(table, row, how, value, room);
+      const text = cellText(table, row, how, value, hasSpace);
       if (text) written.push({ x, y, text, value });
     }
     const scale = how.signed ? signedScale() : amountScale(), limits = heatRange(z, how);
@@ -206,13 +206,13 @@ function strongest(table, rows, how, ys, most) {
   return [...ys].sort((a, b) => best.get(b) - best.get(a)).slice(0, most);
 }
 
-function cellText(table, row, how, value, room) {
+function cellText(table, row, how, value, hasSpace) {
   if (how.stars) {
     const q = table.column(how.stars).at(row);
     return q < 0.001 ? "***" : q < 0.01 ? "**" : q < 0.05 ? "*" : "";
   }
   const mark = how.mark && table.column(how.mark).at(row) === "yes" ? "•" : "";
-  if (!room || !(how.share || how.write)) return mark;
+  if (!hasSpace || !(how.share || how.write)) return mark;
   if (how.write) return shown(value);
   return Math.abs(value) < 0.005 ? mark : `${(100 * value).toFixed(0)} %${mark && " •"}`;
 }

@@ -51,8 +51,8 @@ class TableView {
   choose(rows, chosen = []) {
     this.rows = rows;
     this.chosen = new Set(chosen.map(([field]) => field));
-    const told = chosen.filter(([, value]) => value !== "all").map(([field, value]) => `${field}: ${clipped(value, 40)}`);
-    this.caption.textContent = this.table.caption + (told.length ? ` (${told.join(", ")})` : "");
+    const filters = chosen.filter(([, value]) => value !== "all").map(([field, value]) => `${field}: ${clipped(value, 40)}`);
+    this.caption.textContent = this.table.caption + (filters.length ? ` (${filters.join(", ")})` : "");
     this.page = 0;
     this.headings();
     this.show();
