@@ -88,6 +88,11 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         samples (needs the extra ``kofa[dask]``). The result is the same.
     block_rows : "auto" or int
         How many rows are visited at a time.
+    dtype : {"float64", "float32"}
+        Of the rows of `Real` and `Positive` views during a fit, and of products with them. With
+        "float32" these take half of the memory and of the time. All else, what is predicted
+        too, is in double precision, and so are kernels that feed outputs. No noise is then taken
+        for less than two millionths of the variance.
 
     Attributes
     ----------
@@ -154,6 +159,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         progress: bool = False,
         engine: Any = "auto",
         block_rows: Any = "auto",
+        dtype: str = "float64",
     ) -> None:
         self.views = views
         self.n_factors = n_factors
@@ -168,6 +174,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         self.progress = progress
         self.engine = engine
         self.block_rows = block_rows
+        self.dtype = dtype
 
     def __sklearn_clone__(self) -> Self:
         """With the same engine: a client of a cluster cannot be copied."""

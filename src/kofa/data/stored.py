@@ -171,6 +171,17 @@ class Encoded(Derived):
         return self.encode(self.values[rows])
 
 
+def in_single_precision(values: Array, encode: Callable[[Array], Array]) -> Array:
+    """What a function makes of rows, of which no more than a block is ever in double precision."""
+    n, step = len(values), max(1, _AT_ONCE // max(1, values.shape[1]))
+    first = encode(values[:step])
+    found = np.empty((n, first.shape[1]), dtype=np.float32)
+    found[:step] = first
+    for start in range(step, n, step):
+        found[start : start + step] = encode(values[start : start + step])
+    return found  # type: ignore[return-value]
+
+
 def is_on_disk(values: Values) -> bool:
     """Whether rows are read from a file when they are needed."""
     return isinstance(values, Stored) and values.on_disk

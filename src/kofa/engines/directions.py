@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from kofa.linalg import Array
+from kofa.linalg import Array, cross, product
 
 OVERSAMPLING, POWER = 10, 6
 _LEAST = 1e-10  # of the largest singular value: below is rounding
@@ -48,7 +48,7 @@ def n_above_noise(sigma: Array, total: float, n: int, width: int) -> int:
 
 def exact_svd(stack: list[Array]) -> tuple[Array, Array]:
     """All left singular vectors of matrices side by side."""
-    matrix = np.concatenate(stack, axis=1)
+    matrix = np.concatenate(stack, axis=1, dtype=np.float64)
     if matrix.shape[1] > matrix.shape[0]:  # the R of Yᵀ = QR has the same left vectors
         matrix = scipy.linalg.qr(matrix.T, mode="r", overwrite_a=True)[0][: len(matrix)].T
     U, sigma, _ = scipy.linalg.svd(matrix, full_matrices=False)
@@ -62,9 +62,10 @@ def randomised_svd(stack: list[Array], k: int, rng: np.random.Generator) -> tupl
     sigma = np.ones(size)
     for _ in range(POWER):
         Q = np.linalg.qr(Q)[0]
-        Q = sum((y @ (y.T @ Q) for y in stack), start=np.zeros_like(Q))
+        Q = sum((product(y, cross(y, Q)) for y in stack), start=np.zeros_like(Q))
     Q = np.linalg.qr(Q)[0]
-    U, sigma, _ = scipy.linalg.svd(np.concatenate([y.T @ Q for y in stack]).T, full_matrices=False)
+    B = np.concatenate([cross(y, Q) for y in stack])
+    U, sigma, _ = scipy.linalg.svd(B.T, full_matrices=False)
     return Q @ U, sigma
 
 
@@ -114,22 +115,22 @@ class _Drawn:
 
 
 def _against(y: Array, drawn: Array) -> Array:
-    return np.asarray(y.T @ drawn)
+    return cross(y, drawn)
 
 
 def _there_and_back(y: Array, V: Array) -> Array:
-    return np.asarray(y.T @ (y @ V))
+    return cross(y, product(y, V))
 
 
 def _with_triangle(y: Array, V: Array) -> tuple[Array, Array]:
     """R of y V = QR, and yᵀ y V."""
-    image = y @ V
-    return _triangle(image), y.T @ image
+    image = product(y, V)
+    return _triangle(image), cross(y, image)
 
 
 def _triangle(y: Array) -> Array:
     """R of y = QR."""
-    return np.asarray(np.linalg.qr(y, mode="r"))
+    return np.asarray(np.linalg.qr(np.asarray(y, dtype=np.float64), mode="r"))
 
 
 def _stacked(triangles: Iterator[Array]) -> Array:

@@ -103,7 +103,8 @@ class InMemory(BlockEngine):
         enough = sigma > 1e-10 * max(float(sigma[0]), np.finfo(float).tiny)
         U, sigma = U[:, enough][:, :k], sigma[enough][:k]
         if above_noise:
-            total = sum(float(np.einsum("nd,nd->", y, y)) for y in stack)
+            squares = (np.einsum("nd,nd->", y, y, dtype=np.float64) for y in stack)
+            total = float(sum(squares))
             U = U[:, : max(1, n_above_noise(sigma, total, self.n_samples, width))]
         # Singular vectors have no sign; this choice does not depend on the order of the rows.
         U = U * np.where((U**3).sum(axis=0) < 0, -1.0, 1.0)
@@ -116,6 +117,7 @@ class InMemory(BlockEngine):
         for name, view in self.rows.views.items():
             eta = state[name].weights.predict(Z)
             values = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
+            values = values.astype(view.values.dtype, copy=False)
             views[name] = Observations(values, view.observed, view.columns)
         direction = InMemory(Rows.stack(views)).principal_directions(1, rng)
         return np.column_stack([Z, direction])
@@ -143,7 +145,7 @@ class InMemory(BlockEngine):
         data = self.rows.views[name]
         values = data.values if data.targets is None else data.targets
         mask = np.broadcast_to(data.mask, values.shape)
-        return np.where(mask, values, 0.0).sum(axis=0), mask.sum(axis=0)
+        return np.where(mask, values, 0.0).sum(axis=0, dtype=np.float64), mask.sum(axis=0)
 
 
 def _has(view: Observations) -> BoolArray:

@@ -21,7 +21,7 @@ from kofa.inference.held_out import STRATA
 from kofa.inference.observations import START_STEPS, Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.linalg import Array, BoolArray, Groups, IntArray, product
 
 BLOCK = 2**21  # numbers in a block, its factors included (16 MiB)
 COVARIANCES = 2**22  # numbers in the covariances of a block, where no two rows share theirs
@@ -253,7 +253,8 @@ def _residual(block: Rows, Z: Array, state: State) -> Array:
     parts = []
     for name, view in block.views.items():
         eta = state[name].weights.predict(Z)
-        parts.append((view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision))
+        left = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
+        parts.append(left.astype(view.values.dtype, copy=False))
     return np.concatenate(parts, axis=1)
 
 
@@ -264,12 +265,12 @@ def _on_matrix(
 
 
 def _square(y: Array) -> float:
-    return float(np.einsum("nd,nd->", y, y))
+    return float(np.einsum("nd,nd->", y, y, dtype=np.float64))
 
 
 def _image(y: Array, M: Array) -> tuple[Array, Array]:
     """y M, and Σ of its cubes."""
-    image = np.asarray(y @ M)
+    image = product(y, M)
     return (image**3).sum(axis=0), image
 
 
@@ -283,7 +284,7 @@ def _totals(block: Rows, name: str) -> tuple[Array, Array]:
     view = block.views[name]
     values = view.values if view.targets is None else view.targets
     mask = np.broadcast_to(view.mask, values.shape)
-    return np.where(mask, values, 0.0).sum(axis=0), mask.sum(axis=0)
+    return np.where(mask, values, 0.0).sum(axis=0, dtype=np.float64), mask.sum(axis=0)
 
 
 def _kept(Z: Array, factors: IntArray) -> Array:

@@ -34,7 +34,8 @@ def start_view(role: Role, s: ViewStatistics, likelihood: Likelihood | None) -> 
         least = 0.0
     # Of a handful of columns more is rounding.
     least_held = tuning.EXACT_NOISE * max(1.0, 10.0 / n_columns)
-    floor = (least_held if role.exact else tuning.NOISE_FLOOR) * np.maximum(n, total)
+    share = max(least_held if role.exact else tuning.NOISE_FLOOR, tuning.ROUNDINGS * s.rounding)
+    floor = share * np.maximum(n, total)
     noise = np.maximum(residual, least * total) + floor
     tau_prior: Precision = Gamma(
         np.full(n.shape, tuning.BROAD_PRIOR), tuning.BROAD_PRIOR + 0.5 * floor
