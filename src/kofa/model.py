@@ -39,6 +39,16 @@ _NAMES_ELSEWHERE = {
 }
 
 
+def cloned(model: Any) -> Any:
+    """A copy that is not fitted, with the same engine: a client of a cluster cannot be copied."""
+    given = model.get_params(deep=False)
+    copies = {name: clone(one, safe=False) for name, one in given.items() if name != "engine"}
+    copy = type(model)(**copies, engine=model.engine)
+    if hasattr(model, "_sklearn_output_config"):
+        copy._sklearn_output_config = dict(model._sklearn_output_config)
+    return copy
+
+
 class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type: ignore[misc]
     """Bayesian factor analysis of several views of the same samples.
 
@@ -177,13 +187,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         self.dtype = dtype
 
     def __sklearn_clone__(self) -> Self:
-        """With the same engine: a client of a cluster cannot be copied."""
-        given = self.get_params(deep=False)
-        copies = {name: clone(one, safe=False) for name, one in given.items() if name != "engine"}
-        copy = type(self)(**copies, engine=self.engine)
-        if hasattr(self, "_sklearn_output_config"):
-            copy._sklearn_output_config = dict(self._sklearn_output_config)
-        return copy
+        return cloned(self)
 
     # ------------------------------------------------------------ fit
 

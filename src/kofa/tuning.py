@@ -38,9 +38,6 @@ LONGEST_LEAP: Final = 10.0
 BROAD_PRIOR: Final = 1e-6
 # No column is known better than to a thousandth of its spread, a priori.
 NOISE_FLOOR: Final = 1e-6
-# Nor better than so many times the rounding of its values, 2e-6 of its variance in single precision:
-# what factors leave of a column is wrong by 1e-7 there.
-ROUNDINGS: Final = 16.0
 # Shares of a view's variance that start as noise, at least: of an input without a kernel, of an
 # output.
 PRIMAL_START_NOISE: Final = 0.1
