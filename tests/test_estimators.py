@@ -597,9 +597,10 @@ def test_rows_may_be_in_files(rng, tmp_path, monkeypatch, columns, engine):
     for given in (np.load(tmp_path / "x.npy", mmap_mode="r"), kofa.open_table(tmp_path / "x.npy")):
         model.fit(given, y)
         assert_allclose(model.predict(given), expected.predict(X), atol=1e-5)
+    np.save(tmp_path / "few.npy", X[:, :3])
+    few = np.load(tmp_path / "few.npy", mmap_mode="r")
     with pytest.raises(ValueError, match="has 3 features"):
-        np.save(tmp_path / "few.npy", X[:, :3])
-        model.predict(np.load(tmp_path / "few.npy", mmap_mode="r"))
+        model.predict(few)
 
 
 def test_columns_of_files_have_names(rng, tmp_path, monkeypatch):

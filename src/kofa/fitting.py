@@ -175,9 +175,7 @@ def _engine(
         return InMemory(Rows.stack(observed), block_rows)
     rows, sources = np.flatnonzero(seen), {}
     for name, view in views.items():
-        encode = view.encoding(parameters.dtype)
-        width = encode(values[name][:0]).shape[1]
-        encoded = Encoded(Placed(values[name], rows), encode, width)
+        encoded = Encoded(Placed(values[name], rows), view.encoding(parameters.dtype))
         holed = view.likelihood is not None and fit_data.has_holes(name)
         sources[name] = encoded, view.likelihood, fit_data.seen(name)[rows], holed
     if client is not None:

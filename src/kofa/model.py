@@ -43,7 +43,7 @@ def cloned(model: Any) -> Any:
     """A copy that is not fitted, with the same engine: a client of a cluster cannot be copied."""
     given = model.get_params(deep=False)
     copies = {name: clone(one, safe=False) for name, one in given.items() if name != "engine"}
-    copy = type(model)(**copies, engine=model.engine)
+    copy = type(model)(**copies, engine=given["engine"])
     if hasattr(model, "_sklearn_output_config"):
         copy._sklearn_output_config = dict(model._sklearn_output_config)
     return copy
@@ -187,7 +187,8 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         self.dtype = dtype
 
     def __sklearn_clone__(self) -> Self:
-        return cloned(self)
+        copy: Self = cloned(self)
+        return copy
 
     # ------------------------------------------------------------ fit
 

@@ -85,6 +85,20 @@ def test_outputs_of_inputs_without_a_kernel(rng):
     np.testing.assert_allclose(*predicted, atol=2e-3)
 
 
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_columns_that_follow_from_others_have_no_direction_of_their_own(rng, engine):
+    parts = np.eye(4)[rng.integers(4, size=200)]  # which add up to one
+    x = np.column_stack([parts, rng.normal(size=(200, 3))])
+    y = x @ rng.normal(size=(7, 1)) + 0.1 * rng.normal(size=(200, 1))
+    predicted = [
+        kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}, outputs=["y"], **options)
+        .fit({"x": x, "y": y})
+        .predict({"x": x})
+        for options in ({}, {"dtype": "float32", "engine": engine})
+    ]
+    np.testing.assert_allclose(*predicted, atol=1e-3)
+
+
 def test_what_stays_in_double_precision(rng, made):
     x = planted(rng, n=80)
     views = {"x": kofa.Real(kernel="rbf"), "c": kofa.Count(), "y": kofa.Real()}
@@ -94,7 +108,8 @@ def test_what_stays_in_double_precision(rng, made):
     assert rows.view("x", few).values.dtype == np.float64  # its faintest directions count
     assert rows.view("c", few).values.dtype == np.float64  # pseudo-observations
     assert rows.view("y", few).values.dtype == np.float32
-    kofa.FactorModel({"x": kofa.Real(kernel="rbf")}, dtype="float32", callback=after(3)).fit({"x": x})
+    alone = kofa.FactorModel({"x": kofa.Real(kernel="rbf")}, dtype="float32", callback=after(3))
+    alone.fit({"x": x})
     assert made[-1].view("x", few).values.dtype == np.float32
 
 

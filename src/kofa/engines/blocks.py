@@ -100,8 +100,8 @@ class BlockEngine(ABC):
         """
         e = local_system(state, self.columns)
         if not any(self.likelihoods.values()):  # nothing depends on the old one
-            return self._pass(partial(_swept, state=None, e=e), e.n_factors)
-        return self._pass(partial(_swept, state=state, e=e), e.n_factors, Z)
+            return self._pass(partial(swept, state=None, e=e), e.n_factors)
+        return self._pass(partial(swept, state=state, e=e), e.n_factors, Z)
 
     def summarise(self, Z: Array) -> Statistics:
         """Statistics of a Z known without uncertainty."""
@@ -178,7 +178,7 @@ class BlockEngine(ABC):
 # ---------------------------------------------------------------- of one block
 
 
-def _swept(block: Rows, *Z: Array, state: State | None, e: LocalSystem) -> tuple[Statistics, Array]:
+def swept(block: Rows, *Z: Array, state: State | None, e: LocalSystem) -> tuple[Statistics, Array]:
     """`state`: where the surrogates are tangent, if there are some."""
     if state is not None:
         block = augment(block, state, *Z)

@@ -11,7 +11,13 @@ import numpy as np
 from kofa import tuning
 from kofa.engines.ahead import in_threads
 from kofa.engines.blocks import BlockEngine, Work
-from kofa.engines.directions import exact_svd, is_small, n_above_noise, randomised_svd
+from kofa.engines.directions import (
+    above_rounding,
+    exact_svd,
+    is_small,
+    n_above_noise,
+    randomised_svd,
+)
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
@@ -100,7 +106,7 @@ class InMemory(BlockEngine):
             U, sigma = exact_svd(stack)
         else:
             U, sigma = randomised_svd(stack, k, rng)
-        enough = sigma > 1e-10 * max(float(sigma[0]), np.finfo(float).tiny)
+        enough = above_rounding(sigma, max(view.rounding for view in self.rows.views.values()))
         U, sigma = U[:, enough][:, :k], sigma[enough][:k]
         if above_noise:
             squares = (np.einsum("nd,nd->", y, y, dtype=np.float64) for y in stack)

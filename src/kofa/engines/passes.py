@@ -35,6 +35,7 @@ class ViewTraits:
     columns: Groups
     seen: BoolArray  # (N,): which rows have something
     pattern: Any  # (N,): a number for each pattern of holes, unsigned 64 bits
+    rounding: float  # of the values, relative to these
 
     @property
     def width(self) -> int:
@@ -115,6 +116,11 @@ class ByPasses(BlockEngine):
         return self.n_samples * self.width
 
     @property
+    def rounding(self) -> float:
+        """Of the values, relative to these."""
+        return max(view.rounding for view in self.views.values())
+
+    @property
     def likelihoods(self) -> dict[str, Likelihood | None]:
         """Of each view; None where it is Gaussian."""
         return {name: view.likelihood for name, view in self.views.items()}
@@ -191,9 +197,9 @@ class ByPasses(BlockEngine):
 
         n, width = self.n_samples, self.width
         if is_small(n, width, k):
-            M, sigma = exact_by_passes(over_blocks)
+            M, sigma = exact_by_passes(over_blocks, self.rounding)
         else:
-            M, sigma = randomised_by_passes(over_blocks, n, k, rng)
+            M, sigma = randomised_by_passes(over_blocks, n, k, rng, self.rounding)
         M, sigma = M[:, :k], sigma[:k]
         if above_noise:
             total = float(sum(over_blocks(_square)))

@@ -69,7 +69,8 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.dtype = dtype
 
     def __sklearn_clone__(self) -> Self:
-        return cloned(self)
+        copy: Self = cloned(self)
+        return copy
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -237,6 +238,6 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tables: dict[str, Any] = {}
         for view, where in columns.items():
             names = None if all_names is None else [all_names[j] for j in where]
-            part = some_columns(X, where)
+            part: Any = some_columns(X, where)
             tables[view] = Named(part, None, names) if isinstance(X, Stored) else named(part, names)
         return tables

@@ -115,7 +115,7 @@ def _word(X: Any) -> DataError:
 
 
 def in_file(X: Any) -> Named | None:
-    """The rows of a `numpy.memmap` or of `kofa.open_table`, which stay where they are; else None."""
+    """The rows of a `numpy.memmap` or of `kofa.open_table`, which stay there; else None."""
     if isinstance(X, Named) and isinstance(X.values, Stored):
         return X
     rows = FileRows.of_memmap(X)

@@ -141,6 +141,4 @@ def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics
     if name in stats.augmented:
         M = unpack(stats.M_group[groups] - shift, z_mean.shape[1])
     R = sums.R - sums.y_sum[:, None] * z_mean[columns.label]
-    return ViewStatistics(
-        n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess, sums.rounding
-    )
+    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess, sums.rounding)
