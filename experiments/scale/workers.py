@@ -43,9 +43,7 @@ def fitted(x: Any, engine: Any, threads: int) -> Taken:
 
 
 def _fitted(x: Any, engine: Any, threads: int) -> Taken:
-    model = FactorModel(
-        n_factors=FACTORS, engine=engine, callback=lambda i: i.n_iter >= ITERATIONS
-    )
+    model = FactorModel(n_factors=FACTORS, engine=engine, callback=lambda i: i.n_iter >= ITERATIONS)
     begin, cpu = perf_counter(), cpu_of(engine)
     with threadpool_limits(threads):
         model.fit({"x": x})
