@@ -171,7 +171,8 @@ def _engine(
     to_disk = parameters.engine == "disk" or any(map(is_on_disk, values.values()))
     stored = to_disk or any(isinstance(one, Stored) for one in values.values())
     if client is None and not stored:
-        observed = {n: view.observe(values[n][seen], parameters.dtype) for n, view in views.items()}
+        rows: Any = slice(None) if seen.all() else seen  # the first without a copy
+        observed = {n: view.observe(values[n][rows], parameters.dtype) for n, view in views.items()}
         return InMemory(Rows.stack(observed), block_rows)
     rows, sources = np.flatnonzero(seen), {}
     for name, view in views.items():

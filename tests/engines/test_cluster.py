@@ -159,7 +159,7 @@ def test_the_command_line_fits_on_a_cluster(client, tables, tmp_path, monkeypatc
     run(f"{fit} here.kofa")
     apart, here = kofa.load("apart.kofa"), kofa.load("here.kofa")
     assert apart.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-8)
-    assert "address" in error(f"{fit} other.kofa --scheduler nowhere")
+    assert "address" in error(f"{fit} other.kofa --scheduler nowhere", 2)
 
 
 @pytest.mark.slow

@@ -186,6 +186,15 @@ def swept(block: Rows, *Z: Array, state: State | None, e: LocalSystem) -> tuple[
     return statistics(block, q), q.mean
 
 
+def residuals(block: Rows, Z: Array, state: State) -> dict[str, Array]:
+    """What the factors leave of each view, in units of its noise; zero where missing."""
+    left = {}
+    for name, view in block.views.items():
+        eta = state[name].weights.predict(Z)
+        left[name] = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
+    return left
+
+
 def _summarised(block: Rows, Z: Array) -> Statistics:
     return statistics(block, known(Z, block.labels))
 

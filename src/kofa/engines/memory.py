@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kofa import tuning
 from kofa.engines.ahead import in_threads
-from kofa.engines.blocks import BlockEngine, Work
+from kofa.engines.blocks import BlockEngine, Work, residuals
 from kofa.engines.directions import (
     above_rounding,
     exact_svd,
@@ -119,13 +120,13 @@ class InMemory(BlockEngine):
 
     def with_residual_direction(self, state: State, Z: Array, rng: np.random.Generator) -> Array:
         """Z and the leading direction of what the factors leave, on unit scale: (N, K + 1)."""
-        views = {}
-        for name, view in self.rows.views.items():
-            eta = state[name].weights.predict(Z)
-            values = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
-            values = values.astype(view.values.dtype, copy=False)
-            views[name] = Observations(values, view.observed, view.columns)
-        direction = InMemory(Rows.stack(views)).principal_directions(1, rng)
+        views = self.rows.views
+        left = {name: np.empty_like(view.values) for name, view in views.items()}
+        for where, own in self._visit(partial(residuals, state=state), Z.shape[1], Z):
+            for name, values in own.items():
+                left[name][where] = values
+        alone = {n: Observations(left[n], view.observed, view.columns) for n, view in views.items()}
+        direction = InMemory(Rows.stack(alone)).principal_directions(1, rng)
         return np.column_stack([Z, direction])
 
     # ------------------------------------------------------------ fewer views, fewer rows

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kofa.engines.blocks import BlockEngine
+from kofa.engines.blocks import BlockEngine, residuals
 from kofa.engines.directions import (
     exact_by_passes,
     is_small,
@@ -255,13 +255,10 @@ def _centred(block: Rows, means: Mapping[str, Array]) -> Array:
 
 
 def _residual(block: Rows, Z: Array, state: State) -> Array:
-    """What the factors leave of each view, in units of its noise, side by side."""
-    parts = []
-    for name, view in block.views.items():
-        eta = state[name].weights.predict(Z)
-        left = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
-        parts.append(left.astype(view.values.dtype, copy=False))
-    return np.concatenate(parts, axis=1)
+    """What the factors leave of the views, side by side."""
+    parts = residuals(block, Z, state).items()
+    kept = [left.astype(block.views[name].values.dtype, copy=False) for name, left in parts]
+    return np.concatenate(kept, axis=1)
 
 
 def _on_matrix(
