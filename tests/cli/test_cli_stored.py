@@ -60,9 +60,8 @@ def test_rows_in_single_precision(folder):
     assert (double.dtype, single.dtype) == ("float64", "float32")
     x = pd.read_parquet("x.parquet")
     np.testing.assert_allclose(single.predict({"x": x}), double.predict({"x": x}), atol=1e-3)
-    (folder / "study.toml").write_text(
-        '[model]\ndtype = "float32"\nmax_iter = 2000\n[views.x]\nfile = "x.parquet"\n'
-    )
+    study = '[model]\ndtype = "float32"\nmax_iter = 2000\n[views.x]\nfile = "x.parquet"\n'
+    (folder / "study.toml").write_text(study, encoding="utf-8")
     run("fit study.toml -o study.kofa")
     assert kofa.load(folder / "study.kofa").dtype == "float32"
     assert "'float64' or 'float32'" in error(f"fit {views} --dtype double -o other.kofa", 2)
