@@ -572,6 +572,63 @@ def test_options_reach_the_model(rng):
     assert len(vectors) < 60
 
 
+ENGINE = {"engine": "disk", "block_rows": 30, "dtype": "float32"}
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_where_rows_are_and_of_which_type_reaches_the_model(rng, estimator):
+    model = fit_small(estimator, rng, **ENGINE)[0]
+    of_model, copy = model.model_.get_params(), clone(model)
+    for option, value in ENGINE.items():
+        assert of_model[option] == copy.get_params()[option] == value
+    with pytest.raises(kofa.DeclarationError, match="dtype to be 'float64' or 'float32'"):
+        fit_small(estimator, rng, dtype="float16")
+
+
+@pytest.mark.parametrize("columns", [None, {"a": [0, 1], "b": [3]}])
+@pytest.mark.parametrize("engine", ["auto", "memory", "disk"])
+def test_rows_may_be_in_files(rng, tmp_path, monkeypatch, columns, engine):
+    X, y = waves(rng)
+    X[3, 1] = np.nan
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    expected = KernelFactorRegressor(None, columns=columns).fit(X.astype(np.float32), y)
+    monkeypatch.setattr("kofa.data.stored._AT_ONCE", 100)
+    model = KernelFactorRegressor(None, columns=columns, engine=engine)
+    for given in (np.load(tmp_path / "x.npy", mmap_mode="r"), kofa.open_table(tmp_path / "x.npy")):
+        model.fit(given, y)
+        assert_allclose(model.predict(given), expected.predict(X), atol=1e-5)
+    np.save(tmp_path / "few.npy", X[:, :3])
+    few = np.load(tmp_path / "few.npy", mmap_mode="r")
+    with pytest.raises(ValueError, match="has 3 features"):
+        model.predict(few)
+
+
+def test_columns_of_files_have_names(rng, tmp_path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("kofa.data.stored._AT_ONCE", 100)
+    X, y = waves(rng)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["d"] = np.nan
+    frame.to_parquet(tmp_path / "x.parquet")
+    model = KernelFactorRegressor(None, columns={"v": ["b", "d"], "w": ["a", "c"]}, engine="disk")
+    with pytest.warns(UserWarning, match="all values are missing in fit: column 'd' of X"):
+        model.fit(kofa.open_table(tmp_path / "x.parquet"), y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.model_.views_["w"].inputs == ("a", "c")
+    assert_allclose(model.predict(frame), model.predict(kofa.open_table(tmp_path / "x.parquet")))
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_sparse_rows_are_fitted_from_disk(rng, monkeypatch, kernel):
+    X = rng.poisson(0.7, size=(90, 5)).astype(float)
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=90)
+    expected = KernelFactorRegressor(kernel, tol=0.1).fit(X, y).predict(X)
+    monkeypatch.setattr("kofa.data.stored._AT_ONCE", 100)
+    model = KernelFactorRegressor(kernel, tol=0.1, engine="disk", block_rows=40)
+    assert_allclose(model.fit(csr_matrix(X), y).predict(csr_matrix(X)), expected, atol=1e-5)
+
+
 def test_kernels_may_be_functions_or_several(rng):
     X, y = waves(rng)
     model = KernelFactorRegressor([rbf_kernel, "laplacian"], tol=0.1).fit(X, y)

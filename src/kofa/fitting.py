@@ -173,12 +173,12 @@ def _engine(
     to_disk = parameters.engine == "disk" or any(map(is_on_disk, values.values()))
     stored = to_disk or any(isinstance(one, Stored) for one in values.values())
     if client is None and not stored:
-        observed = {name: view.observe(values[name][seen]) for name, view in views.items()}
+        rows: Any = slice(None) if seen.all() else seen  # the first without a copy
+        observed = {n: view.observe(values[n][rows], parameters.dtype) for n, view in views.items()}
         return InMemory(Rows.stack(observed), block_rows)
     rows, sources = np.flatnonzero(seen), {}
     for name, view in views.items():
-        width = view.encoder.encode(values[name][:0]).shape[1]
-        encoded = Encoded(Placed(values[name], rows), view.encoder.encode, width)
+        encoded = Encoded(Placed(values[name], rows), view.encoding(parameters.dtype))
         holed = view.likelihood is not None and fit_data.has_holes(name)
         sources[name] = encoded, view.likelihood, fit_data.seen(name)[rows], holed
     if client is not None:
@@ -221,6 +221,8 @@ def _journal(
     check_can_be_kept(fit_data)
     decisive = ("views", "outputs", "n_factors", "n_init", "tol")
     settings = [getattr(parameters, option) for option in decisive]
+    if parameters.dtype != "float64":
+        settings.append(parameters.dtype)
     if fit_data.outputs:  # before, n_factors limited what was looked at of the inputs
         settings.append("predictive factors")
     key = key_of_fit(settings, rng.bit_generator.state, dict(fit_data.tables))

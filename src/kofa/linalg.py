@@ -23,6 +23,7 @@ IntArray = NDArray[np.intp]
 LOG_2PI = float(np.log(2.0 * np.pi))
 _TILE = 32  # rows of a product that are computed at a time
 _LEAF = 8  # size of triangular matrices that are inverted by substitution
+_FEW = 128  # terms of a sum in single precision: of thousands two digits would be lost
 _WORTH_THREADS = 2e8  # multiplications in one pass below which threads wait more than they work
 
 
@@ -144,6 +145,23 @@ def _small_triangular_inverse(L: Array) -> Array:
         X[i, i] = 1.0 / of_entry[i, i]
         X[i, :i] = -X[i, i] * np.einsum("kn,kjn->jn", of_entry[i, :i], X[:i, :i])
     return np.ascontiguousarray(X.transpose(2, 0, 1))
+
+
+def product(A: Array, B: Array) -> Array:
+    """A @ B in double precision, computed in single precision where A is."""
+    single = A.dtype == np.float32
+    return np.asarray(A @ (B.astype(np.float32) if single else B), dtype=np.float64)
+
+
+def cross(A: Array, B: Array) -> Array:
+    """Aᵀ @ B likewise: Σ a bᵀ over rows, of which only a few are added in single precision."""
+    if A.dtype != np.float32:
+        return np.asarray(A.T @ B)
+    single, total = B.astype(np.float32), np.zeros((A.shape[1], *B.shape[1:]))
+    for start in range(0, len(A), _FEW):
+        some = slice(start, start + _FEW)
+        total += A[some].T @ single[some]
+    return total
 
 
 def by_rows(X: Array, B: Array) -> Array:

@@ -52,6 +52,21 @@ def test_fit_and_predict_block_by_block(folder, monkeypatch):
     assert pd.read_parquet("z.parquet").shape == (90, other.n_factors_)
 
 
+def test_rows_in_single_precision(folder):
+    views = "--view x=x.parquet --view y=y.csv --outputs y"
+    run(f"fit {views} -o double.kofa")
+    run(f"fit {views} --dtype float32 -o single.kofa")
+    double, single = (kofa.load(folder / f"{name}.kofa") for name in ("double", "single"))
+    assert (double.dtype, single.dtype) == ("float64", "float32")
+    x = pd.read_parquet("x.parquet")
+    np.testing.assert_allclose(single.predict({"x": x}), double.predict({"x": x}), atol=1e-3)
+    study = '[model]\ndtype = "float32"\nmax_iter = 2000\n[views.x]\nfile = "x.parquet"\n'
+    (folder / "study.toml").write_text(study, encoding="utf-8")
+    run("fit study.toml -o study.kofa")
+    assert kofa.load(folder / "study.kofa").dtype == "float32"
+    assert "'float64' or 'float32'" in error(f"fit {views} --dtype double -o other.kofa", 2)
+
+
 def test_files_that_are_read_whole(folder):
     table = open_file(folder / "x.parquet", Reading(columns=["b", "a"]))
     whole = read_file(folder / "x.parquet", Reading(columns=["b", "a"]))

@@ -58,7 +58,8 @@ def test_rows_in_other_places_and_columns(counts):
     np.testing.assert_array_equal(found[[0, 2, 3]], counts[[4, 5, 6]])
     assert np.isnan(found[1]).all()
     np.testing.assert_array_equal(some_columns(rows, [4, 0])[:3], counts[:3, [4, 0]])
-    doubled = Encoded(rows, lambda values: 2.0 * values, 6)
+    doubled = Encoded(rows, lambda values: 2.0 * values)
+    assert doubled.shape == counts.shape
     np.testing.assert_array_equal(doubled[np.array([7, 2])], 2.0 * counts[[7, 2]])
 
 

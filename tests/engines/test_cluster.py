@@ -22,6 +22,7 @@ from commands import error, run
 from kofa.data import stored
 from kofa.engines import cluster, dask_tasks
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 dask_array = pytest.importorskip("dask.array")
 
@@ -29,11 +30,15 @@ ROWS = 40  # of a block
 VIEWS = {"a": kofa.Count()}  # each local step depends on the one before
 
 
-def started(n_workers):
+def started(n_workers, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ports that are taken
         return distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            **options,
         )
 
 
@@ -155,7 +160,7 @@ def test_the_command_line_fits_on_a_cluster(client, tables, tmp_path, monkeypatc
     run(f"{fit} here.kofa")
     apart, here = kofa.load("apart.kofa"), kofa.load("here.kofa")
     assert apart.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-8)
-    assert "address" in error(f"{fit} other.kofa --scheduler nowhere")
+    assert "address" in error(f"{fit} other.kofa --scheduler nowhere", 2)
 
 
 @pytest.mark.slow
@@ -229,3 +234,24 @@ def test_workers_that_die_again_and_again_and_a_lost_scheduler():
         with pytest.raises(kofa.KofaError, match="scheduler of the cluster is lost"):
             cluster.gathered(client, waiting)
         assert time.monotonic() - began < 50.0
+
+
+def greedy(block):
+    """More than a worker may have, until somebody notices."""
+    more = np.ones(2**26)
+    time.sleep(5.0)
+    return block * more[0]
+
+
+@pytest.mark.slow
+def test_a_worker_out_of_memory_is_one_error(tables, tmp_path):  # noqa: F811
+    path = tmp_path / "fit.checkpoint"
+    table = dask_array.from_array(tables["b"], chunks=(75, 6)).map_blocks(greedy)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        started(1, memory_limit="600MB") as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+        pytest.raises(kofa.KofaError, match="more memory, or set a lower block_rows"),
+    ):
+        kofa.FactorModel(engine=client, checkpoint=path).fit({"b": table})
+    assert not os.listdir(tmp_path)

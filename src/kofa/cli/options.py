@@ -80,6 +80,7 @@ _KERNEL = "rbf, linear, laplacian, polynomial, diffusion or bank."
 _OUTPUTS = "A view to be predicted from the others; repeat for more."
 _SEED = "Seed of everything random."
 _ENGINE = "memory, or disk: little of the data is in memory at a time."
+_DTYPE = "float64, or float32: faster and half the memory, for real and positive values."
 # Options of a model have the names that they have in a study and in Python.
 _OF_MODEL: dict[str, Any] = {
     "outputs": Annotated[Words, option("NAME", _OUTPUTS, rich_help_panel=MODEL)],
@@ -89,6 +90,7 @@ _OF_MODEL: dict[str, Any] = {
     "tol": Annotated[float | None, number("Growth of the bound at which to stop.", "X", 0, MODEL)],
     "random_state": Annotated[int | None, number(_SEED, least=0, panel=MODEL)],
     "engine": Annotated[str | None, option("ENGINE", _ENGINE, rich_help_panel=MODEL)],
+    "dtype": Annotated[str | None, option("DTYPE", _DTYPE, rich_help_panel=MODEL)],
 }
 _DECLARED: dict[str, Any] = {
     "study": Annotated[Path | None, file_argument("STUDY", "A study.toml; see kofa init.")],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kofa.data.stored import Named, Stored
-from kofa.errors import DataError
+from kofa.errors import DataError, KofaError
 from kofa.linalg import Array, IntArray
 
 
@@ -24,6 +25,25 @@ def is_client(engine: Any) -> bool:
     """Whether an engine is a `distributed.Client`, likewise."""
     distributed = sys.modules.get("distributed")
     return distributed is not None and isinstance(engine, distributed.Client)
+
+
+@contextmanager
+def explaining() -> Iterator[None]:
+    """Errors of the cluster in the words of kofa."""
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+    from distributed.comm.core import CommClosedError
+
+    try:
+        yield
+    except KilledWorker as error:
+        what = "several workers of the cluster died, one after the other, at the same block of rows"
+        cure = "give the workers more memory, or set a lower block_rows"
+        raise KofaError(what, option="engine", cure=cure) from error
+    except (FutureCancelledError, CommClosedError, TimeoutError) as error:
+        what = "the scheduler of the cluster is lost"
+        cure = "start it again; a fit with a checkpoint can be continued"
+        raise KofaError(what, option="engine", cure=cure) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +64,17 @@ class DaskRows(Stored):
 
     def read(self, rows: slice | IntArray) -> Array:
         some = self.array[rows]
-        found = some.compute() if self.client is None else self.client.compute(some, sync=True)
-        return np.array(found, dtype=np.float64)
+        if self.client is None:
+            return np.array(some.compute(), dtype=np.float64)
+        with explaining():
+            return np.array(self.client.compute(some, sync=True), dtype=np.float64)
 
 
 def placed_on(client: Any, data: Any) -> Any:
     """The data with tables of Dask computed once, by workers that keep them."""
     if not isinstance(data, Mapping):
         return data
-    with client.as_current():
+    with explaining(), client.as_current():
         return {
             name: open_dask(name, table, client) if is_dask(table) else table
             for name, table in data.items()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from mmap import mmap
 from typing import Any
 
@@ -161,14 +162,34 @@ class Encoded(Derived):
     """What a function makes of each row, such as its similarities with landmarks."""
 
     encode: Callable[[Array], Array]
-    n_columns: int
+
+    @cached_property
+    def _none(self) -> Array:
+        """No row, but of the type and with the columns that all have."""
+        return self.encode(self.values[:0])
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.values.shape[0], self.n_columns
+        return self.values.shape[0], self._none.shape[1]
+
+    @property
+    def rounding(self) -> float:
+        """Of the numbers, relative to these."""
+        return float(np.finfo(self._none.dtype).eps)
 
     def read(self, rows: slice | IntArray) -> Array:
         return self.encode(self.values[rows])
+
+
+def in_single_precision(values: Array, encode: Callable[[Array], Array]) -> Array:
+    """What a function makes of rows, of which no more than a block is ever in double precision."""
+    n, step = len(values), max(1, _AT_ONCE // max(1, values.shape[1]))
+    first = encode(values[:step])
+    found = np.empty((n, first.shape[1]), dtype=np.float32)
+    found[:step] = first
+    for start in range(step, n, step):
+        found[start : start + step] = encode(values[start : start + step])
+    return found  # type: ignore[return-value]
 
 
 def is_on_disk(values: Values) -> bool:

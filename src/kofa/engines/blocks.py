@@ -128,8 +128,8 @@ class BlockEngine(ABC):
         """
         e = local_system(state, self.columns)
         if not any(self.likelihoods.values()):  # nothing depends on the old one
-            return self._pass(partial(_swept, state=None, e=e), e.n_factors)
-        return self._pass(partial(_swept, state=state, e=e), e.n_factors, Z)
+            return self._pass(partial(swept, state=None, e=e), e.n_factors)
+        return self._pass(partial(swept, state=state, e=e), e.n_factors, Z)
 
     def summarise(self, Z: Array) -> Statistics:
         """Statistics of a Z known without uncertainty."""
@@ -230,12 +230,21 @@ class BlockEngine(ABC):
 # ---------------------------------------------------------------- of one block
 
 
-def _swept(block: Rows, *Z: Array, state: State | None, e: LocalSystem) -> tuple[Statistics, Array]:
+def swept(block: Rows, *Z: Array, state: State | None, e: LocalSystem) -> tuple[Statistics, Array]:
     """`state`: where the surrogates are tangent, if there are some."""
     if state is not None:
         block = augment(block, state, *Z)
     q = local_step(block, e)
     return statistics(block, q), q.mean
+
+
+def residuals(block: Rows, Z: Array, state: State) -> dict[str, Array]:
+    """What the factors leave of each view, in units of its noise; zero where missing."""
+    left = {}
+    for name, view in block.views.items():
+        eta = state[name].weights.predict(Z)
+        left[name] = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
+    return left
 
 
 def _summarised(block: Rows, Z: Array) -> Statistics:

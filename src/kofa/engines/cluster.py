@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import accumulate, pairwise
 from operator import add, itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
-from kofa.data.stored import Stored
-from kofa.engines.blocks import BlockEngine, Work
+from kofa.data.stored import Encoded
+from kofa.engines.blocks import BlockEngine, Work, swept
 from kofa.engines.dask_tasks import each, gathered, placed, shared
 from kofa.engines.memory import InMemory
 from kofa.engines.passes import (
@@ -29,7 +29,10 @@ from kofa.engines.passes import (
     observations,
     patterns,
 )
+from kofa.inference.local_step import local_system
 from kofa.inference.observations import Observations, Rows
+from kofa.inference.posterior import State
+from kofa.inference.statistics import Statistics
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray
 
@@ -38,7 +41,7 @@ _FEWEST = 8  # blocks, where there are enough rows, whatever number of workers t
 _LINEAGE = 50  # passes that Dask would have to repeat for lost factors, at most
 _AT_A_TIME = 32  # blocks whose sums wait to be added
 
-Source = tuple[Stored, Likelihood | None, BoolArray, bool]  # rows, kind, rows seen, holed
+Source = tuple[Encoded, Likelihood | None, BoolArray, bool]  # rows, kind, rows seen, holed
 T = TypeVar("T")
 
 
@@ -50,10 +53,14 @@ class OnWorkers:
     """Z of all samples, in parts, each with the worker that has the block of its rows."""
 
     client: Any
-    parts: Sequence[Any]  # futures
+    make: Callable[[], Sequence[Any]]  # the parts as futures, if anybody asks for them
     sizes: tuple[int, ...]
     n_factors: int
     age: int  # number of passes that led here from something that is kept elsewhere
+
+    @cached_property
+    def parts(self) -> Sequence[Any]:
+        return self.make()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -115,20 +122,37 @@ class Cluster(ByPasses):
                 for start, own in zip(range(where.start, where.stop, step), parts, strict=True):
                     yield slice(start, min(start + step, where.stop)), own
 
+    def sweep(self, state: State, Z: Any) -> tuple[Statistics, Any]:
+        """As elsewhere; but where nothing depends on Z, it is computed when it is asked for."""
+        if any(self.likelihoods.values()):
+            return super().sweep(state, Z)
+        e = local_system(state, self.columns)
+        work = shared(self.client, partial(swept, state=None, e=e))
+        step = self._at_once(e.n_factors)
+        total = self._total(self._submit(_sum_of_parts, work, step))
+        make = partial(self._submit, _rows_of_parts, work, step)
+        return total, OnWorkers(self.client, make, self.sizes, e.n_factors, age=1)
+
     def _pass(self, work: Work, n_factors: int, *by_row: Any, **which: Any) -> tuple[Any, Array]:  # noqa: ARG002
-        both = self._submit(_sum_of_parts, work, self._at_once(n_factors), by_row)
-        sums, rows = self._each_block(itemgetter(0), both), self._each_block(itemgetter(1), both)
-        del both
-        total = None
-        for some in _batches(sums, _AT_A_TIME):
-            total = reduce(add, gathered(self.client, some), *([] if total is None else [total]))
+        both = self._submit(_both_of_parts, work, self._at_once(n_factors), by_row)
+        rows = self._each_block(itemgetter(1), both)
+        total = self._total(self._each_block(itemgetter(0), both))
         age = 1 + max((z.age for z in by_row if isinstance(z, OnWorkers)), default=0)
         return total, self._z(rows, n_factors, age)
 
-    def _submit(self, function: Work, work: Work, step: int, by_row: Sequence[Any]) -> list[Any]:
+    def _submit(
+        self, function: Work, work: Any, step: int, by_row: Sequence[Any] = ()
+    ) -> list[Any]:
+        """`work`: a function, or the future of one."""
         parts = [self._parts_of(one) for one in by_row]
-        same = shared(self.client, work)
+        same = shared(self.client, work) if callable(work) else work
         return self._each_block(function, self.blocks, *parts, work=same, step=step)
+
+    def _total(self, sums: Sequence[Any]) -> Any:
+        total = None
+        for some in _batches(sums, _AT_A_TIME):
+            total = reduce(add, gathered(self.client, some), *([] if total is None else [total]))
+        return total
 
     def _at_once(self, n_factors: int) -> int:
         """How many rows of a block a worker looks at together."""
@@ -144,7 +168,7 @@ class Cluster(ByPasses):
         return [by_row[where] for where in self._slices()]
 
     def _z(self, parts: Sequence[Any], n_factors: int, age: int) -> Any:
-        return OnWorkers(self.client, parts, self.sizes, n_factors, age)
+        return OnWorkers(self.client, lambda: parts, self.sizes, n_factors, age)
 
     # ------------------------------------------------------------ factors
 
@@ -152,9 +176,12 @@ class Cluster(ByPasses):
         first = by_row[0]
         if not isinstance(first, OnWorkers):
             return change(*map(np.asarray, by_row))
-        parts = [one.parts if isinstance(one, OnWorkers) else self._parts_of(one) for one in by_row]
-        found = self._each_block(change, *parts)
-        return replace(first, parts=found, n_factors=n_factors, age=first.age + 1)
+
+        def make() -> Sequence[Any]:
+            parts = (z.parts if isinstance(z, OnWorkers) else self._parts_of(z) for z in by_row)
+            return self._each_block(change, *parts)
+
+        return replace(first, make=make, n_factors=n_factors, age=first.age + 1)
 
     def _scaled(self, Z: Any, by: Array) -> Any:
         return self._changed(partial(np.multiply, by), Z.shape[1], Z)
@@ -170,7 +197,7 @@ class Cluster(ByPasses):
         kept = [(z, own) for z, own in zip(Z.parts, self._each(rows), strict=True) if own.any()]
         parts = self._each_block(_some, *zip(*kept, strict=True))
         sizes = tuple(int(own.sum()) for _, own in kept)
-        return replace(Z, parts=parts, sizes=sizes, age=Z.age + 1)
+        return replace(Z, make=lambda: parts, sizes=sizes, age=Z.age + 1)
 
     def _each(self, by_row: Any) -> list[Any]:
         return [by_row[where] for where in self._slices()]
@@ -224,7 +251,7 @@ def place(client: Any, sources: Mapping[str, Source], block_rows: int | None) ->
         columns, pattern = Groups.one(rows.shape[1]), seen.astype(np.uint64)
         if holed:
             columns, pattern = patterns(gathered(client, each(client, holes, raw[name])))
-        views[name] = ViewTraits(kind, columns, seen, pattern)
+        views[name] = ViewTraits(kind, columns, seen, pattern, rows.rounding)
     kinds = {name: (view.kind, view.columns) for name, view in views.items()}
     blocks = each(client, _stacked, *raw.values(), kinds=shared(client, kinds))
     return Cluster(client, blocks, [where.stop - where.start for where in slices], views)
@@ -255,9 +282,18 @@ def _on_parts(block: Rows, *by_row: Array, work: Work, step: int) -> list[Any]:
     return [work(some, *(one[where] for one in by_row)) for where, some in block.blocks(step)]
 
 
-def _sum_of_parts(block: Rows, *by_row: Array, work: Work, step: int) -> tuple[Any, Array]:
+def _both_of_parts(block: Rows, *by_row: Array, work: Work, step: int) -> tuple[Any, Array]:
+    """The sum of a block, and what belongs to its rows."""
     sums, rows = zip(*_on_parts(block, *by_row, work=work, step=step), strict=True)
     return reduce(add, sums), rows[0] if len(rows) == 1 else np.concatenate(rows)
+
+
+def _sum_of_parts(block: Rows, work: Work, step: int) -> Any:
+    return _both_of_parts(block, work=work, step=step)[0]
+
+
+def _rows_of_parts(block: Rows, work: Work, step: int) -> Array:
+    return _both_of_parts(block, work=work, step=step)[1]
 
 
 def _some(Z: Array, rows: BoolArray | IntArray) -> Array:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from kofa.engines.blocks import BlockEngine, Work
-from kofa.engines.directions import LEAST, n_above_noise
+from kofa.engines.blocks import BlockEngine, Work, residuals
+from kofa.engines.directions import above_rounding, n_above_noise
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
@@ -266,7 +266,7 @@ class Condensed(BlockEngine):
         """The leading left singular vectors of what a function makes of all rows."""
         stack = [np.sqrt(block.weight) * matrix(block.rows) for block in self.blocks]
         _, sigma, Vt = scipy.linalg.svd(np.concatenate(stack), full_matrices=False)
-        enough = sigma > LEAST * max(float(sigma[0]), np.finfo(float).tiny)
+        enough = above_rounding(sigma, np.finfo(float).eps)
         M = (Vt[enough].T / sigma[enough])[:, :k]
         if above_noise:
             total, width = float((sigma**2).sum()), Vt.shape[1]
@@ -372,11 +372,7 @@ def _side_by_side(rows: Rows) -> Array:
 
 def _residual(rows: Rows, of_rows: Callable[[Rows], Array], state: State) -> Array:
     """What the factors leave of each view, in units of its noise, side by side."""
-    Z, left = of_rows(rows), []
-    for name, view in rows.views.items():
-        away = (view.values - state[name].weights.predict(Z)) * view.mask
-        left.append(away * np.sqrt(state[name].precision))
-    return np.concatenate(left, axis=1)
+    return np.concatenate(list(residuals(rows, of_rows(rows), state).values()), axis=1)
 
 
 def _along(rows: Rows, matrix: Callable[[Rows], Array], M: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.data.dask_tables import DaskRows
+from kofa.data.dask_tables import DaskRows, explaining
 from kofa.data.stored import (
     Encoded,
     FileRows,
@@ -76,31 +76,12 @@ def shared(client: Any, thing: Any) -> Any:
 def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
     """The results; where that fails, the workers are told that nobody waits any more."""
     try:
-        with _explaining():
+        with explaining():
             return list(client.gather(list(futures)))
     except BaseException:
         with suppress(Exception):
             client.cancel(list(futures), force=True)
         raise
-
-
-@contextmanager
-def _explaining() -> Iterator[None]:
-    """Errors of the cluster in the words of kofa."""
-    from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
-    from distributed.comm.core import CommClosedError
-
-    try:
-        yield
-    except KilledWorker as error:
-        what = "several workers of the cluster died, one after the other, at the same block of rows"
-        cure = "give the workers more memory, or set a lower block_rows"
-        raise KofaError(what, option="engine", cure=cure) from error
-    except (FutureCancelledError, CommClosedError, TimeoutError) as error:
-        what = "the scheduler of the cluster is lost"
-        cure = "start it again; a fit with a checkpoint can be continued"
-        raise KofaError(what, option="engine", cure=cure) from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from kofa.linalg import Array
+from kofa.linalg import Array, BoolArray, cross, product
 
 OVERSAMPLING, POWER = 10, 6
-LEAST = 1e-10  # of the largest singular value: below is rounding
+_LEAST = 1e-10  # of the largest singular value: below is rounding,
+_ROUNDINGS = 16.0  # or below so many roundings of the entries
 # f(Y_b, …) of each block Y_b, in order, with what belongs to its rows of other arrays
 Pass = Callable[..., Iterator[Any]]
 
@@ -29,6 +30,12 @@ def is_small(n: int, width: int, k: int) -> bool:
     """Whether all singular vectors are found as fast as some."""
     side = min(n, width)
     return side <= 200 or (side <= 1200 and k > side / 5)
+
+
+def above_rounding(sigma: Array, rounding: float) -> BoolArray:
+    """Which singular values, in descending order, are more than rounding."""
+    largest = max(float(sigma[0]), np.finfo(float).tiny)
+    return np.asarray(sigma > max(_LEAST, _ROUNDINGS * rounding) * largest)
 
 
 def n_above_noise(sigma: Array, total: float, n: int, width: int) -> int:
@@ -48,7 +55,7 @@ def n_above_noise(sigma: Array, total: float, n: int, width: int) -> int:
 
 def exact_svd(stack: list[Array]) -> tuple[Array, Array]:
     """All left singular vectors of matrices side by side."""
-    matrix = np.concatenate(stack, axis=1)
+    matrix = np.concatenate(stack, axis=1, dtype=np.float64)
     if matrix.shape[1] > matrix.shape[0]:  # the R of Yᵀ = QR has the same left vectors
         matrix = scipy.linalg.qr(matrix.T, mode="r", overwrite_a=True)[0][: len(matrix)].T
     U, sigma, _ = scipy.linalg.svd(matrix, full_matrices=False)
@@ -62,24 +69,27 @@ def randomised_svd(stack: list[Array], k: int, rng: np.random.Generator) -> tupl
     sigma = np.ones(size)
     for _ in range(POWER):
         Q = np.linalg.qr(Q)[0]
-        Q = sum((y @ (y.T @ Q) for y in stack), start=np.zeros_like(Q))
+        Q = sum((product(y, cross(y, Q)) for y in stack), start=np.zeros_like(Q))
     Q = np.linalg.qr(Q)[0]
-    U, sigma, _ = scipy.linalg.svd(np.concatenate([y.T @ Q for y in stack]).T, full_matrices=False)
+    B = np.concatenate([cross(y, Q) for y in stack])
+    U, sigma, _ = scipy.linalg.svd(B.T, full_matrices=False)
     return Q @ U, sigma
 
 
 # ---------------------------------------------------------------- by passes over blocks of rows
 
 
-def exact_by_passes(over_blocks: Pass) -> Directions:
+def exact_by_passes(over_blocks: Pass, rounding: float) -> Directions:
     """All singular vectors: Y = QR, of which only R is kept."""
     R = _stacked(over_blocks(triangle))
     _, sigma, Vt = scipy.linalg.svd(R, full_matrices=False)
-    enough = sigma > LEAST * max(float(sigma[0]), np.finfo(float).tiny)
+    enough = above_rounding(sigma, rounding)
     return Directions(Vt[enough].T / sigma[enough], sigma[enough])
 
 
-def randomised_by_passes(over_blocks: Pass, n: int, k: int, rng: np.random.Generator) -> Directions:
+def randomised_by_passes(
+    over_blocks: Pass, n: int, k: int, rng: np.random.Generator, rounding: float
+) -> Directions:
     """The same subspace as `randomised_svd` has, (YYᵀ)^p Q, found among the columns of Y.
 
     Of Q = YV only R of its QR decomposition is needed: B = Yᵀ Q R^-1 has the singular values.
@@ -96,7 +106,7 @@ def randomised_by_passes(over_blocks: Pass, n: int, k: int, rng: np.random.Gener
         YtQ += back
     R = _stacked(iter(parts))
     _, size_of, Vt = scipy.linalg.svd(R, full_matrices=False)
-    enough = size_of > LEAST * max(float(size_of[0]), np.finfo(float).tiny)
+    enough = above_rounding(size_of, rounding)
     turn = Vt[enough].T / size_of[enough]  # Q turn has orthonormal columns
     U, sigma, _ = scipy.linalg.svd((YtQ @ turn).T, full_matrices=False)
     return Directions(V @ turn @ U, sigma)
@@ -114,22 +124,22 @@ class _Drawn:
 
 
 def _against(y: Array, drawn: Array) -> Array:
-    return np.asarray(y.T @ drawn)
+    return cross(y, drawn)
 
 
 def _there_and_back(y: Array, V: Array) -> Array:
-    return np.asarray(y.T @ (y @ V))
+    return cross(y, product(y, V))
 
 
 def _with_triangle(y: Array, V: Array) -> tuple[Array, Array]:
     """R of y V = QR, and yᵀ y V."""
-    image = y @ V
-    return triangle(image), y.T @ image
+    image = product(y, V)
+    return triangle(image), cross(y, image)
 
 
 def triangle(y: Array) -> Array:
     """R of y = QR."""
-    return np.asarray(np.linalg.qr(y, mode="r"))
+    return np.asarray(np.linalg.qr(np.asarray(y, dtype=np.float64), mode="r"))
 
 
 def _stacked(triangles: Iterator[Array]) -> Array:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kofa import tuning
 from kofa.engines.ahead import in_threads
-from kofa.engines.blocks import BlockEngine, Work
+from kofa.engines.blocks import BlockEngine, Work, residuals
 from kofa.engines.condensed import condense
-from kofa.engines.directions import exact_svd, is_small, n_above_noise, randomised_svd
+from kofa.engines.directions import (
+    above_rounding,
+    exact_svd,
+    is_small,
+    n_above_noise,
+    randomised_svd,
+)
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
@@ -101,10 +108,11 @@ class InMemory(BlockEngine):
             U, sigma = exact_svd(stack)
         else:
             U, sigma = randomised_svd(stack, k, rng)
-        enough = sigma > 1e-10 * max(float(sigma[0]), np.finfo(float).tiny)
+        enough = above_rounding(sigma, max(view.rounding for view in self.rows.views.values()))
         U, sigma = U[:, enough][:, :k], sigma[enough][:k]
         if above_noise:
-            total = sum(float(np.einsum("nd,nd->", y, y)) for y in stack)
+            squares = (np.einsum("nd,nd->", y, y, dtype=np.float64) for y in stack)
+            total = float(sum(squares))
             U = U[:, : max(1, n_above_noise(sigma, total, self.n_samples, width))]
         # Singular vectors have no sign; this choice does not depend on the order of the rows.
         U = U * np.where((U**3).sum(axis=0) < 0, -1.0, 1.0)
@@ -113,12 +121,13 @@ class InMemory(BlockEngine):
 
     def with_residual_direction(self, state: State, Z: Array, rng: np.random.Generator) -> Array:
         """Z and the leading direction of what the factors leave, on unit scale: (N, K + 1)."""
-        views = {}
-        for name, view in self.rows.views.items():
-            eta = state[name].weights.predict(Z)
-            values = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
-            views[name] = Observations(values, view.observed, view.columns)
-        direction = InMemory(Rows.stack(views)).principal_directions(1, rng)
+        views = self.rows.views
+        left = {name: np.empty_like(view.values) for name, view in views.items()}
+        for where, own in self._visit(partial(residuals, state=state), Z.shape[1], Z):
+            for name, values in own.items():
+                left[name][where] = values
+        alone = {n: Observations(left[n], view.observed, view.columns) for n, view in views.items()}
+        direction = InMemory(Rows.stack(alone)).principal_directions(1, rng)
         return np.column_stack([Z, direction])
 
     # ------------------------------------------------------------ fewer views, fewer rows
@@ -148,7 +157,7 @@ class InMemory(BlockEngine):
         data = self.rows.views[name]
         values = data.values if data.targets is None else data.targets
         mask = np.broadcast_to(data.mask, values.shape)
-        return np.where(mask, values, 0.0).sum(axis=0), mask.sum(axis=0)
+        return np.where(mask, values, 0.0).sum(axis=0, dtype=np.float64), mask.sum(axis=0)
 
 
 def _has(view: Observations) -> BoolArray:

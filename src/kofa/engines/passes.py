@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kofa.engines.blocks import BlockEngine
+from kofa.engines.blocks import BlockEngine, residuals
 from kofa.engines.condensed import condense
 from kofa.engines.directions import (
     exact_by_passes,
@@ -22,7 +22,7 @@ from kofa.inference.held_out import STRATA
 from kofa.inference.observations import START_STEPS, Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.linalg import Array, BoolArray, Groups, IntArray, product
 
 BLOCK = 2**21  # numbers in a block, its factors included (16 MiB)
 COVARIANCES = 2**22  # numbers in the covariances of a block, where no two rows share theirs
@@ -36,6 +36,7 @@ class ViewTraits:
     columns: Groups
     seen: BoolArray  # (N,): which rows have something
     pattern: Any  # (N,): a number for each pattern of holes, unsigned 64 bits
+    rounding: float  # of the values, relative to these
 
     @property
     def width(self) -> int:
@@ -116,6 +117,11 @@ class ByPasses(BlockEngine):
         return self.n_samples * self.width
 
     @property
+    def rounding(self) -> float:
+        """Of the values, relative to these."""
+        return max(view.rounding for view in self.views.values())
+
+    @property
     def likelihoods(self) -> dict[str, Likelihood | None]:
         """Of each view; None where it is Gaussian."""
         return {name: view.likelihood for name, view in self.views.items()}
@@ -188,9 +194,9 @@ class ByPasses(BlockEngine):
 
         n, width = self.n_samples, self.width
         if is_small(n, width, k):
-            M, sigma = exact_by_passes(over_blocks)
+            M, sigma = exact_by_passes(over_blocks, self.rounding)
         else:
-            M, sigma = randomised_by_passes(over_blocks, n, k, rng)
+            M, sigma = randomised_by_passes(over_blocks, n, k, rng, self.rounding)
         M, sigma = M[:, :k], sigma[:k]
         if above_noise:
             total = float(sum(over_blocks(_square)))
@@ -246,12 +252,10 @@ def _centred(block: Rows, means: Mapping[str, Array]) -> Array:
 
 
 def _residual(block: Rows, Z: Array, state: State) -> Array:
-    """What the factors leave of each view, in units of its noise, side by side."""
-    parts = []
-    for name, view in block.views.items():
-        eta = state[name].weights.predict(Z)
-        parts.append((view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision))
-    return np.concatenate(parts, axis=1)
+    """What the factors leave of the views, side by side."""
+    parts = residuals(block, Z, state).items()
+    kept = [left.astype(block.views[name].values.dtype, copy=False) for name, left in parts]
+    return np.concatenate(kept, axis=1)
 
 
 def _on_matrix(
@@ -261,12 +265,12 @@ def _on_matrix(
 
 
 def _square(y: Array) -> float:
-    return float(np.einsum("nd,nd->", y, y))
+    return float(np.einsum("nd,nd->", y, y, dtype=np.float64))
 
 
 def _image(y: Array, M: Array) -> tuple[Array, Array]:
     """y M, and Σ of its cubes."""
-    image = np.asarray(y @ M)
+    image = product(y, M)
     return (image**3).sum(axis=0), image
 
 
@@ -280,7 +284,7 @@ def _totals(block: Rows, name: str) -> tuple[Array, Array]:
     view = block.views[name]
     values = view.values if view.targets is None else view.targets
     mask = np.broadcast_to(view.mask, values.shape)
-    return np.where(mask, values, 0.0).sum(axis=0), mask.sum(axis=0)
+    return np.where(mask, values, 0.0).sum(axis=0, dtype=np.float64), mask.sum(axis=0)
 
 
 def _side_by_side(*parts: Array) -> Array:

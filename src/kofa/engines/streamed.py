@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.data.stored import Placed, Stored
+from kofa.data.stored import Encoded, Placed, Stored
 from kofa.engines.ahead import ahead, in_threads
 from kofa.engines.blocks import BlockEngine, Work
 from kofa.engines.memory import InMemory
@@ -29,12 +29,12 @@ class ViewRows(ViewTraits):
     rows: Stored  # NaN where missing
 
     @classmethod
-    def of(cls, rows: Stored, kind: Likelihood | None, seen: BoolArray, holed: bool) -> ViewRows:
+    def of(cls, rows: Encoded, kind: Likelihood | None, seen: BoolArray, holed: bool) -> ViewRows:
         """`holed`: whether rows are missing in part, so that their patterns have to be found."""
         columns, pattern = Groups.one(rows.shape[1]), seen.astype(np.uint64)
         if holed:
             columns, pattern = patterns(holes(rows[where]) for where in rows.slices())
-        return cls(kind, columns, seen, pattern, rows)
+        return cls(kind, columns, seen, pattern, rows.rounding, rows)
 
     def read(self, where: slice | IntArray) -> Observations:
         """Some rows as inference sees them."""

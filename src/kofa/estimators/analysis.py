@@ -30,8 +30,9 @@ class KernelFactorAnalysis(KernelFactors):
         How many rows each row is compared with; "auto" is all up to 2,000.
     scale : bool, or dict of view → bool
         Standardise the columns.
-    n_init, max_iter, tol, callback
-        As for `kofa.FactorModel`.
+    n_init, max_iter, tol, callback, engine, block_rows, dtype
+        As for `kofa.FactorModel`. A `numpy.memmap`, or what `kofa.open_table` returns, may be X:
+        then its rows are read when they are needed, unless ``engine="memory"``.
     random_state : int, numpy Generator, RandomState or None
         Seed of everything random. None is a fixed seed, unlike in scikit-learn's estimators: a
         fit that is repeated gives the same result.

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kofa.checks import with_hints
-from kofa.data.stored import is_sparse
+from kofa.data.stored import Named, Stored, is_sparse, some_columns
 from kofa.data.tables import column_label
 from kofa.errors import DataError, warn
 from kofa.estimators.tables import (
@@ -19,6 +19,7 @@ from kofa.estimators.tables import (
     by_view,
     declared_columns,
     empty_columns,
+    in_file,
     named,
     unmasked,
     words_named,
@@ -26,7 +27,7 @@ from kofa.estimators.tables import (
 from kofa.inference.run import Iteration
 from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, IntArray
-from kofa.model import FactorModel
+from kofa.model import FactorModel, cloned
 from kofa.views import Real, View
 
 # What scikit-learn and other tools call our parameters; a width is one of a kernel.
@@ -58,6 +59,9 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tol: float | None = None,
         random_state: Any = None,
         callback: Callable[[Iteration], bool | None] | None = None,
+        engine: Any = "auto",
+        block_rows: Any = "auto",
+        dtype: str = "float64",
     ) -> None:
         self.kernel = kernel
         self.columns = columns
@@ -70,6 +74,13 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.tol = tol
         self.random_state = random_state
         self.callback = callback
+        self.engine = engine
+        self.block_rows = block_rows
+        self.dtype = dtype
+
+    def __sklearn_clone__(self) -> Self:
+        copy: Self = cloned(self)
+        return copy
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -175,6 +186,9 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             tol=self.tol,
             random_state=seed,
             callback=self.callback,
+            engine=self.engine,
+            block_rows=self.block_rows,
+            dtype=self.dtype,
         )
 
     def _without_empty(self, X: Any, columns: Mapping[str, IntArray]) -> dict[str, IntArray]:
@@ -201,10 +215,15 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
 
     def _read(self, X: Any, in_fit: bool = False) -> Any:
-        """X as floats, NaN where missing; sparse as it came.
+        """X as floats, NaN where missing; sparse, or in a file, as it came.
 
         Fit remembers its columns, with which those of others are compared.
         """
+        stored = None if self._is_pairwise else in_file(X)
+        if stored is not None:
+            none = named(np.empty((0, stored.shape[1])), stored.columns)
+            validate_data(self, none, reset=in_fit, skip_check_array=True)
+            return stored.values
         with words_named(X):
             read = validate_data(
                 self,
@@ -223,10 +242,12 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self._tables(self._read(X), self.columns_)
 
     def _tables(self, X: Any, columns: Mapping[str, IntArray]) -> dict[str, Any]:
-        names, whole = self._feature_names, np.arange(X.shape[1])
+        all_names, whole = self._feature_names, np.arange(X.shape[1])
         if is_sparse(X):  # not copied where one view has all columns
             return {v: X if np.array_equal(w, whole) else X[:, w] for v, w in columns.items()}
-        return {
-            view: named(X[:, where], None if names is None else [names[j] for j in where])
-            for view, where in columns.items()
-        }
+        tables: dict[str, Any] = {}
+        for view, where in columns.items():
+            names = None if all_names is None else [all_names[j] for j in where]
+            part: Any = some_columns(X, where)
+            tables[view] = Named(part, None, names) if isinstance(X, Stored) else named(part, names)
+        return tables

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from kofa.checks import hint, require
 from kofa.data.reading import read_table
-from kofa.data.stored import is_sparse
+from kofa.data.stored import FileRows, Named, Stored, blocks, is_sparse
 from kofa.errors import DataError, DeclarationError
 from kofa.linalg import Array, IntArray
 
@@ -114,8 +114,18 @@ def _word(X: Any) -> DataError:
     return DataError("expected numbers", source=_WHOLE, cure="convert words to numbers")
 
 
+def in_file(X: Any) -> Named | None:
+    """The rows of a `numpy.memmap` or of `kofa.open_table`, which stay there; else None."""
+    if isinstance(X, Named) and isinstance(X.values, Stored):
+        return X
+    rows = FileRows.of_memmap(X)
+    return None if rows is None or X.ndim != 2 else Named(rows, None, None)
+
+
 def empty_columns(X: Any) -> NDArray[np.bool_]:
     """Which columns of X have no value: (D,)."""
+    if isinstance(X, Stored):
+        return np.asarray(np.all([np.isnan(part).all(axis=0) for part in blocks(X)], axis=0))
     if not is_sparse(X):
         return np.asarray(np.isnan(X).all(axis=0))
     missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])

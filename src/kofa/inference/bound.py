@@ -12,6 +12,8 @@ from kofa.inference.posterior import State, ViewPosterior, Weights
 from kofa.inference.statistics import Statistics, ViewStatistics
 from kofa.linalg import LOG_2PI
 
+_ROUNDINGS = 32.0  # in a sum of few products, as measured
+
 
 def kl_z(stats: Statistics) -> float:
     """Σ_n KL(q(z_n) ‖ N(0, I)) = ½ (tr Σ⟨z zᵀ⟩ − N K − Σ log |Σ_n|)."""
@@ -52,6 +54,7 @@ class Bound:
 
     of_z: float
     of_views: Mapping[str, Mapping[str, float]]
+    rounding: float = 0.0  # the size of errors in the sum
 
     @property
     def named(self) -> dict[str, float]:
@@ -70,7 +73,17 @@ def named_terms(of_views: Mapping[str, Mapping[str, float]]) -> dict[str, float]
 
 def elbo(state: State, stats: Statistics, views: Mapping[str, ViewStatistics]) -> Bound:
     """The bound, term by term."""
-    return Bound(-kl_z(stats), {name: view_terms(q, views[name]) for name, q in state.items()})
+    terms = {name: view_terms(q, views[name]) for name, q in state.items()}
+    return Bound(-kl_z(stats), terms, sum(rounding(q, views[name]) for name, q in state.items()))
+
+
+def rounding(view: ViewPosterior, s: ViewStatistics) -> float:
+    """By how much rounded products may change the likelihood term of a view.
+
+    Errors of the entries are independent, so that τ Σ y² of a column has them times 1/√n.
+    """
+    of_columns = view.precision * s.y_square / np.sqrt(s.n_column)
+    return _ROUNDINGS * s.rounding * float(np.linalg.norm(of_columns))
 
 
 def view_terms(view: ViewPosterior, s: ViewStatistics) -> dict[str, float]:

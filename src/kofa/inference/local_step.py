@@ -17,6 +17,7 @@ from kofa.linalg import (
     by_rows,
     inverse_and_logdet,
     pack,
+    product,
     unpack,
 )
 
@@ -160,7 +161,7 @@ def local_step(rows: Rows, e: LocalSystem) -> Latent:
     total = replace(e, sums=rows.patterns.astype(float) @ e.sums)
     pull = np.zeros((rows.n_samples, e.n_factors))
     for name, view in rows.views.items():
-        pull += view.values @ e.loadings[name]
+        pull += product(view.values, e.loadings[name])
     return closed_form(rows, total, pull, rows.labels.matmul)
 
 

@@ -125,7 +125,7 @@ def _recorded(
     iteration = Iteration(len(now.history) + 1, total, terms, n_factors, pruned)
     stopped = bool(notify(iteration))
     watched = plan.watched(bound)
-    slow = abs(watched - now.watched) <= plan.settings.tol * stats.n_samples
+    slow = abs(watched - now.watched) <= plan.settings.tol * stats.n_samples + bound.rounding
     quiet = now.quiet + 1 if slow and not pruned else 0
     return replace(
         now,

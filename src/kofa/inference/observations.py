@@ -24,7 +24,8 @@ class Observations:
     """One view: values (N, D), zero where missing, and which columns each row has.
 
     Columns that are missing in the same rows form a group; `observed` (N, G) has one column per
-    group. Complete data, and data where only whole rows are missing, have a single group.
+    group. Complete data, and data where only whole rows are missing, have a single group. Values
+    may be in single precision: then `linalg.product` multiplies them.
 
     A view whose likelihood is not Gaussian keeps its data in `targets`; its values are
     pseudo-observations, those of a bound that is tangent to the likelihood at a given η (`at`).
@@ -105,12 +106,17 @@ class Observations:
     @cached_property
     def y_sum(self) -> Array:
         """Σ y over observed rows: (D,)."""
-        return np.asarray(self.values.sum(axis=0))
+        return np.asarray(self.values.sum(axis=0, dtype=np.float64))
 
     @cached_property
     def y_square(self) -> Array:
         """Σ y² over observed rows: (D,)."""
-        return np.asarray(np.einsum("nd,nd->d", self.values, self.values))
+        return np.asarray(np.einsum("nd,nd->d", self.values, self.values, dtype=np.float64))
+
+    @property
+    def rounding(self) -> float:
+        """Of the values, relative to these."""
+        return float(np.finfo(self.values.dtype).eps)
 
 
 def _whole_rows(values: Array) -> bool:
@@ -159,8 +165,8 @@ class Rows:
 
     def block_size(self, n_factors: int) -> int:
         """So many rows at a time still fit the cache."""
-        width = max(1, sum(view.values.shape[1] for view in self.views.values()))
-        rows = max(256, int(_CACHE // (8 * width)))
+        row = sum(view.values.shape[1] * view.values.itemsize for view in self.views.values())
+        rows = max(256, int(_CACHE // max(8, row)))
         covariances = max(1, int(_COVARIANCES // max(1, n_factors**2)))
         return min(rows, covariances) if self.labels.size > covariances else rows
 

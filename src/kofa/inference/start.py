@@ -16,6 +16,9 @@ from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, solve_positive
 
 LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
+# The least noise in roundings of the values, 2e-6 of the variance in single precision: what the
+# factors leave of a column is wrong by 1e-7 there.
+_ROUNDINGS = 16.0
 
 
 def start_view(role: Role, s: ViewStatistics, likelihood: Likelihood | None) -> ViewPosterior:
@@ -34,7 +37,8 @@ def start_view(role: Role, s: ViewStatistics, likelihood: Likelihood | None) -> 
         least = 0.0
     # Of a handful of columns more is rounding.
     least_held = tuning.EXACT_NOISE * max(1.0, 10.0 / n_columns)
-    floor = (least_held if role.exact else tuning.NOISE_FLOOR) * np.maximum(n, total)
+    share = max(least_held if role.exact else tuning.NOISE_FLOOR, _ROUNDINGS * s.rounding)
+    floor = share * np.maximum(n, total)
     noise = np.maximum(residual, least * total) + floor
     tau_prior: Precision = Gamma(
         np.full(n.shape, tuning.BROAD_PRIOR), tuning.BROAD_PRIOR + 0.5 * floor

@@ -10,7 +10,7 @@ import numpy as np
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Observations, Rows, group_slices
 from kofa.inference.posterior import Weights
-from kofa.linalg import Array, Groups, pack, pack_outer, unpack
+from kofa.linalg import Array, Groups, cross, pack, pack_outer, unpack
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +21,12 @@ class ViewSums:
     y_sum: Array  # (D,)
     y_square: Array  # (D,): Σ y²
     excess: float  # Σ log-likelihood − Gaussian log-density of the pseudo-observations
+    rounding: float  # of y, relative to it
 
     @classmethod
     def of(cls, view: Observations, Z: Array) -> ViewSums:
-        return cls(view.values.T @ Z, view.y_sum, view.y_square, view.excess)
+        R = cross(view.values, Z)
+        return cls(R, view.y_sum, view.y_square, view.excess, view.rounding)
 
     @classmethod
     def tangent_at(cls, view: Observations, w: Weights, Z: Array) -> ViewSums:
@@ -37,12 +39,17 @@ class ViewSums:
             self.y_sum + other.y_sum,
             self.y_square + other.y_square,
             self.excess + other.excess,
+            max(self.rounding, other.rounding),
         )
 
     def __mul__(self, times: float) -> ViewSums:
         """Of rows that count so many times."""
         return ViewSums(
-            self.R * times, self.y_sum * times, self.y_square * times, self.excess * times
+            self.R * times,
+            self.y_sum * times,
+            self.y_square * times,
+            self.excess * times,
+            self.rounding,
         )
 
 
@@ -136,6 +143,7 @@ class ViewStatistics:
     M: Array  # (G, K, K): Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ where the view is not Gaussian, else S
     R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
     excess: float
+    rounding: float
 
     @property
     def n_column(self) -> Array:
@@ -159,4 +167,4 @@ def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics
     if name in stats.augmented:
         M = unpack(stats.M_group[groups] - shift, z_mean.shape[1])
     R = sums.R - sums.y_sum[:, None] * z_mean[columns.label]
-    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess)
+    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess, sums.rounding)

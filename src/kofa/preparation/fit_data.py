@@ -144,8 +144,7 @@ class FitData:
         values, likelihood = self.tables[name].values, self.likelihoods[name]
         if isinstance(values, np.ndarray):
             return likelihood.encode(values)
-        n_columns = likelihood.encode(values[:0]).shape[1]
-        return Encoded(values, likelihood.encode, n_columns)
+        return Encoded(values, likelihood.encode)
 
     def role(self, name: str) -> Role:
         """How inference is to treat a view."""

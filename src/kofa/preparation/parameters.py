@@ -16,6 +16,7 @@ from kofa.inference.run import Callback
 from kofa.views import View, check_outputs, check_views
 
 ENGINES = ("auto", "memory", "disk")
+DTYPES = ("float64", "float32")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ class Parameters:
     progress: bool
     engine: Any = "auto"
     block_rows: Any = "auto"
+    dtype: Any = "float64"
 
     def check(self, data: Any) -> dict[str, View]:
         """The views, checked with all other parameters."""
@@ -50,6 +52,7 @@ class Parameters:
         flag("progress", self.progress)
         _check_engine(self.engine)
         check_number("block_rows", self.block_rows, ["auto"], whole=True, least=1)
+        check_word("dtype", self.dtype, DTYPES)
         views = check_views(self.views, data)
         check_outputs(self.outputs, views)
         return views

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from kofa.data.scaling import Scaling
-from kofa.data.stored import some_columns
+from kofa.data.stored import in_single_precision, some_columns
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.inference.observations import Observations
@@ -71,9 +71,21 @@ class FittedView:
         ones = np.ones(len(self.encoder.V))
         return Gaussian(Scaling(0.0 * ones, self.encoder.scale * ones))
 
-    def observe(self, values: Array) -> Observations:
+    def observe(self, values: Array, dtype: str = "float64") -> Observations:
         """What inference sees of rows in the user's units."""
-        return Observations.from_values(self.encoder.encode(values), self.likelihood)
+        return Observations.from_values(self.encoding(dtype)(values), self.likelihood)
+
+    def encoding(self, dtype: str) -> Callable[[Array], Array]:
+        """What makes numbers of this type of rows in the user's units.
+
+        Double precision, whatever is wanted, where the rest is too little: of kernels without noise
+        the faintest directions count, and pseudo-observations are differences of large numbers.
+        """
+        of_kernel = self.likelihood is None and self.role.exact
+        gaussian = self.likelihood is None or self.likelihood.curvature is None
+        if dtype == "float64" or of_kernel or not gaussian:
+            return self.encoder.encode
+        return partial(in_single_precision, encode=self.encoder.encode)
 
     def check(self, table: Table) -> Table:
         """The table as fit saw it, or an error; named columns may come in another order."""

@@ -27,7 +27,7 @@ from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.landmarks import Choice, Landmarks
 from kofa.linalg import Array, Groups
 from kofa.preparation.fitted import FitSamples
-from kofa.preparation.parameters import ENGINES
+from kofa.preparation.parameters import DTYPES, ENGINES
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.relevance_vectors import Vectors
 from kofa.storage import fields as f
@@ -224,6 +224,7 @@ PARAMETERS: Fields = {  # of FactorModel
     "progress": truth,
     "engine": since_0_2(f.one_of(*ENGINES), "auto"),
     "block_rows": since_0_2(f.or_word(whole, "auto"), "auto"),
+    "dtype": since_0_2(f.one_of(*DTYPES), "float64"),
 }
 MODEL: Fields = {
     "parameters": f.of_type(dict),
