@@ -93,14 +93,12 @@ def _solved(products: Array) -> tuple[float, float, Array]:
 
 def _products(steps: Sequence[Point], units: Point) -> Array:
     """All products of f_t, f_2 − f_1, …, f_t − f_{t−1}, on the scale that the units give."""
-    total = np.zeros((len(steps), len(steps)))
+    total, n = np.zeros((len(steps), len(steps))), len(steps)
     for parts, unit in _parts(steps, units):
-        steps_here = np.stack(parts).astype(float) * unit
-        each = np.concatenate([steps_here[-1:], np.diff(steps_here, axis=0)]).reshape(
-            len(parts), -1
-        )
+        each = (np.stack(parts) * unit).reshape(n, -1)
         total += each @ each.T
-    return total
+    combine = np.vstack([np.eye(n)[-1:], np.diff(np.eye(n), axis=0)])
+    return np.asarray(combine @ total @ combine.T)
 
 
 def _parts(steps: Sequence[Point], units: Point) -> Iterator[tuple[list[Numbers], Numbers]]:

@@ -11,7 +11,7 @@ from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosteri
 from kofa.inference.statistics import ViewStatistics
 from kofa.linalg import Array, Groups, triangular_inverse
 
-_AT_ONCE = 2**20  # numbers of the covariances that are computed at a time
+_AT_ONCE = 2**16  # numbers of the covariances that are computed at a time, while in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,8 @@ class Spectrum:
     basis: Array  # (G, K, L)
     scales: Array  # (D, L)
     columns: Groups
+    log_volume: Array  # (G,): log |det B_g|
+    each: Array | None = None  # (D, K, K): the inverses themselves, where no two columns share S
 
     @classmethod
     def of(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
@@ -34,21 +36,29 @@ class Spectrum:
         eigenvalues, U = np.linalg.eigh(root[:, None] * S * root)
         eigenvalues = np.maximum(eigenvalues, 0.0)[columns.label]
         scales = 1.0 / (gamma[:, None] + tau[:, None] * eigenvalues)
-        return cls(root[:, None] * U, scales, columns)
+        return cls(root[:, None] * U, scales, columns, np.full(len(S), np.log(root).sum()))
 
     @classmethod
     def _each(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
         # Where no two columns share S, (γ_d A + τ_d S_d)^-1 = L^-T L^-1 is cheaper.
-        basis, k = np.empty(S.shape), np.arange(len(alpha))
-        for some in np.array_split(np.arange(len(S)), 1 + S.size // _AT_ONCE):
+        basis, each = np.empty(S.shape), np.empty(S.shape)
+        log_volume, k = np.empty(len(S)), np.arange(len(alpha))
+        step = max(1, _AT_ONCE // len(alpha) ** 2)
+        for start in range(0, len(S), step):
+            some = slice(start, start + step)
             precision = tau[some, None, None] * S[some]
             precision[:, k, k] += gamma[some, None] * alpha
             factor = np.asarray(np.linalg.cholesky(precision), dtype=float)
-            basis[some] = triangular_inverse(factor).swapaxes(-1, -2)
-        return cls(basis, np.ones((len(gamma), len(alpha))), columns)
+            half = triangular_inverse(factor)
+            basis[some] = half.swapaxes(-1, -2)
+            np.matmul(basis[some], half, out=each[some])
+            log_volume[some] = -np.log(factor[:, k, k]).sum(axis=1)
+        return cls(basis, np.ones((len(gamma), len(alpha))), columns, log_volume, each)
 
     def solve(self, r: Array) -> Array:
         """(γ_d A + τ_d S_g)^-1 r_d of every column: (D, K)."""
+        if self.each is not None:
+            return self.columns.matmul(r, self.each)
         along = self.columns.matmul(r, self.basis) * self.scales
         return self.columns.matmul(along, self.basis.swapaxes(-1, -2))
 
@@ -74,6 +84,8 @@ def update_weights(
         s.y_mean,
         s.z_mean,
         1.0 / (s.n_column * tau),
+        covariance.log_volume,
+        covariance.each,
     )
 
 
@@ -92,8 +104,13 @@ def expected_residual(q: Weights, s: ViewStatistics, rho: float = 1.0) -> Array:
 
     With ρ the samples' variances count less: a log-likelihood bends less than its bound.
     """
-    residual = residual_of_means(q, s) + rho * residual_of_z(q, s) + q.traces(s.S)
-    return np.asarray(np.maximum(residual, 0.0) + s.n_column * q.bias_variance)
+    if (q, rho) not in s.residuals:
+        residual = residual_of_means(q, s) + q.traces(s.S)
+        if s.M is not s.S:
+            residual += rho * residual_of_z(q, s)
+        s.residuals.clear()
+        s.residuals[q, rho] = np.maximum(residual, 0.0) + s.n_column * q.bias_variance
+    return s.residuals[q, rho]
 
 
 def update_tau(view: ViewPosterior, q: Weights, s: ViewStatistics) -> Precision:

@@ -92,6 +92,9 @@ class Weights:
     y_mean: Array  # (D,)
     z_mean: Array  # (G, K)
     bias_variance: Array  # (D,)
+    # What the update of the weights leaves besides: log |det B_g| (G,), and `own_covariances`
+    log_volume: Array | None = None
+    each: Array | None = None
 
     @property
     def variance(self) -> Array:
@@ -103,10 +106,17 @@ class Weights:
     @cached_property
     def own_covariances(self) -> Array:
         """Σ_wd of columns that share no basis: (D, K, K)."""
+        if self.each is not None:
+            return self.each
         return np.asarray((self.basis * self.scales[:, None, :]) @ self.basis.swapaxes(-1, -2))
 
     def traces(self, S: Array) -> Array:
         """tr(S_g Σ_wd) of every column, for a matrix of each group (G, K, K): (D,)."""
+        if self.columns.alone:
+            flat = (len(S), -1)
+            return np.asarray(
+                np.einsum("dk,dk->d", S.reshape(flat), self.own_covariances.reshape(flat))
+            )
         return np.asarray(
             (quadratic_diagonals(self.basis, S)[self.columns.label] * self.scales).sum(1)
         )
@@ -129,12 +139,10 @@ class Weights:
     @property
     def logdet(self) -> float:
         """Σ_d log |Σ_wd|."""
-        if np.tril(self.basis, -1).any():
-            _, log_basis = np.linalg.slogdet(self.basis)
-        else:  # as the update of columns with patterns of their own leaves it
-            diagonal = np.diagonal(self.basis, axis1=-2, axis2=-1)
-            log_basis = np.log(np.abs(diagonal)).sum(axis=-1)
-        return float(2.0 * log_basis[self.columns.label].sum() + np.log(self.scales).sum())
+        log_volume = self.log_volume
+        if log_volume is None:
+            log_volume = np.linalg.slogdet(self.basis)[1]
+        return float(2.0 * log_volume[self.columns.label].sum() + np.log(self.scales).sum())
 
     def outer(self, weights: Array, into: Groups) -> Array:
         """Σ_d weight_d ⟨w_d w_dᵀ⟩ over the columns of each group of `into`: (size, K, K)."""
@@ -144,6 +152,9 @@ class Weights:
         """Σ_d weight_d Σ_wd over the columns of each group of `into`: (size, K, K)."""
         if self.columns.alone:
             return into.weighted_sum(weights, self.own_covariances)
+        if self.columns.size == into.size == 1:
+            B = self.basis[0]
+            return np.asarray((B * (weights @ self.scales)) @ B.T)[None]
         # Columns that agree in both partitions share a basis and a destination.
         pairs = into.label * self.columns.size + self.columns.label
         found, label = np.unique(pairs, return_inverse=True)
@@ -159,6 +170,8 @@ class Weights:
             self,
             mean=self.mean @ inverse,
             basis=inverse.T @ self.basis,
+            log_volume=None,
+            each=None,
             z_mean=(self.z_mean - shift) @ rotation.T,
         )
 
@@ -179,6 +192,8 @@ class Weights:
             self,
             mean=self.mean[:, factors],
             basis=self.basis[:, factors],
+            log_volume=None,
+            each=None,
             z_mean=self.z_mean[:, factors],
         )
 
