@@ -99,11 +99,16 @@ def pack_outer(vectors: Array) -> Array:
     """Packed v vᵀ of each row v: (n, K) to (n, K(K+1)/2)."""
     rows, cols = _triangle(vectors.shape[1])
     packed = np.empty((len(vectors), len(rows)))
-    step = max(1, _IN_CACHE // max(1, len(rows)))
-    for start in range(0, len(vectors), step):
-        some = vectors[start : start + step]
-        np.multiply(some[:, rows], some[:, cols], out=packed[start : start + step])
+    for some in pieces(len(vectors), len(rows)):
+        np.multiply(vectors[some][:, rows], vectors[some][:, cols], out=packed[some])
     return packed
+
+
+def pieces(n: int, size: int) -> Iterator[slice]:
+    """So many items at a time, of n of the given size, that a temporary of them stays in cache."""
+    step = max(1, _IN_CACHE // max(1, size))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
 
 
 @lru_cache(maxsize=64)
@@ -118,6 +123,17 @@ def _places(k: int) -> IntArray:
 def unpack(packed: Array, k: int) -> Array:
     """Inverse of `pack`: (..., K(K+1)/2) to symmetric (..., K, K)."""
     return np.take(packed, _places(k), axis=-1).reshape(*packed.shape[:-1], k, k)
+
+
+def diagonals(packed: Array, k: int) -> Array:
+    """Diagonals (..., K) of packed symmetric matrices (..., K(K+1)/2)."""
+    return np.take(packed, _places(k)[:: k + 1], axis=-1)
+
+
+def packed_products(A: Array, B: Array, k: int) -> Array:
+    """Σ_ij A_ij B_ij of each pair in two batches of packed symmetric matrices: (n,)."""
+    on_diagonal = (diagonals(A, k) * diagonals(B, k)).sum(axis=1)
+    return np.asarray(2.0 * np.einsum("nt,nt->n", A, B) - on_diagonal)
 
 
 def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:

@@ -118,21 +118,17 @@ def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) 
 def _packed_moments(q: Weights, mean: Array, tau: Array, groups: Groups) -> tuple[Array, Array]:
     """Σ_{d in g} τ_d ⟨w_d⟩⟨w_d⟩ᵀ and Σ_{d in g} τ_d Σ_wd, packed: each (G, K(K+1)/2)."""
     if groups.alone and q.columns.alone:  # half of each matrix is enough
-        of_mean, of_spread = pack_outer(mean), pack(q.own_covariances)
+        of_mean = pack_outer(mean)
         of_mean *= tau[:, None]
-        of_spread *= tau[:, None]
-        return of_mean, of_spread
+        return of_mean, tau[:, None] * q.own_covariances
     return pack(groups.gram(mean, tau)), pack(q.covariances(tau, groups))
 
 
 def _column_pull(q: Weights, mean: Array, tau: Array) -> Array:
     """G_d z̄_d for every column: (D, K)."""
     z_mean = q.z_mean[q.columns.label]
-    if q.columns.alone:
-        covariance = q.columns.matmul(z_mean, q.own_covariances)
-    else:
-        along = q.scales * q.columns.matmul(z_mean, q.basis)
-        covariance = q.columns.matmul(along, q.basis.swapaxes(-1, -2))
+    along = q.scales * q.columns.matmul(z_mean, q.basis)
+    covariance = q.columns.matmul(along, q.basis.swapaxes(-1, -2))
     of_mean = mean * (mean * z_mean).sum(1, keepdims=True)
     pull: Array = tau[:, None] * (of_mean + covariance)
     return pull

@@ -9,7 +9,18 @@ from functools import cached_property
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from kofa.linalg import Array, Groups, IntArray, by_rows, quadratic_diagonals
+from kofa.linalg import (
+    Array,
+    Groups,
+    IntArray,
+    by_rows,
+    diagonals,
+    pack,
+    packed_products,
+    pieces,
+    quadratic_diagonals,
+    unpack,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,32 +105,34 @@ class Weights:
     bias_variance: Array  # (D,)
     # What the update of the weights leaves besides: log |det B_g| (G,), and `own_covariances`
     log_volume: Array | None = None
-    each: Array | None = None
+    packed: Array | None = None
 
     @property
     def variance(self) -> Array:
         """Diagonals of the covariances: (D, K)."""
         if self.columns.alone:
-            return np.asarray(np.diagonal(self.own_covariances, axis1=-2, axis2=-1))
+            return diagonals(self.own_covariances, self.mean.shape[1])
         return self.columns.matmul(self.scales, (self.basis**2).swapaxes(-1, -2))
 
     @cached_property
     def own_covariances(self) -> Array:
-        """Σ_wd of columns that share no basis: (D, K, K)."""
-        if self.each is not None:
-            return self.each
-        return np.asarray((self.basis * self.scales[:, None, :]) @ self.basis.swapaxes(-1, -2))
+        """Σ_wd of columns that share no basis, packed: (D, K(K+1)/2)."""
+        if self.packed is not None:
+            return self.packed
+        n, k = self.mean.shape
+        packed = np.empty((n, k * (k + 1) // 2))
+        for some in pieces(n, self.basis[0].size):
+            B = self.basis[some]
+            packed[some] = pack((B * self.scales[some, None, :]) @ B.swapaxes(-1, -2))
+        return packed
 
     def traces(self, S: Array) -> Array:
-        """tr(S_g Σ_wd) of every column, for a matrix of each group (G, K, K): (D,)."""
+        """tr(S_g Σ_wd) of every column, for a packed matrix of each group (G, K(K+1)/2): (D,)."""
+        k = self.mean.shape[1]
         if self.columns.alone:
-            flat = (len(S), -1)
-            return np.asarray(
-                np.einsum("dk,dk->d", S.reshape(flat), self.own_covariances.reshape(flat))
-            )
-        return np.asarray(
-            (quadratic_diagonals(self.basis, S)[self.columns.label] * self.scales).sum(1)
-        )
+            return packed_products(S, self.own_covariances, k)
+        along = quadratic_diagonals(self.basis, unpack(S, k))
+        return np.asarray((along[self.columns.label] * self.scales).sum(1))
 
     @property
     def square(self) -> Array:
@@ -151,7 +164,8 @@ class Weights:
     def covariances(self, weights: Array, into: Groups) -> Array:
         """Σ_d weight_d Σ_wd over the columns of each group of `into`: (size, K, K)."""
         if self.columns.alone:
-            return into.weighted_sum(weights, self.own_covariances)
+            sums = into.weighted_sum(weights, self.own_covariances)
+            return unpack(sums, self.mean.shape[1])
         if self.columns.size == into.size == 1:
             B = self.basis[0]
             return np.asarray((B * (weights @ self.scales)) @ B.T)[None]
@@ -171,7 +185,7 @@ class Weights:
             mean=self.mean @ inverse,
             basis=inverse.T @ self.basis,
             log_volume=None,
-            each=None,
+            packed=None,
             z_mean=(self.z_mean - shift) @ rotation.T,
         )
 
@@ -193,7 +207,7 @@ class Weights:
             mean=self.mean[:, factors],
             basis=self.basis[:, factors],
             log_volume=None,
-            each=None,
+            packed=None,
             z_mean=self.z_mean[:, factors],
         )
 

@@ -112,12 +112,28 @@ class ViewStatistics:
     y_mean: Array  # (D,)
     y_square: Array  # (D,): Σ (y − ȳ)²
     z_mean: Array  # (G, K)
-    S: Array  # (G, K, K): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
-    M: Array  # (G, K, K): Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ where the view is not Gaussian, else S
+    packed: Array  # (G, K(K+1)/2): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
+    packed_of_means: (
+        Array | None
+    )  # likewise: Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ where the view is not Gaussian, else S
     R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
     excess: float
     # The residuals of the weights that were asked for last: noise and bound need the same.
     residuals: dict[tuple[Weights, float], Array] = field(default_factory=dict)
+
+    @cached_property
+    def S(self) -> Array:
+        """Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ: (G, K, K)."""
+        return unpack(self.packed, self.z_mean.shape[1])
+
+    @cached_property
+    def M(self) -> Array:
+        """Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ where the view is not Gaussian, else S: (G, K, K)."""
+        return (
+            self.S
+            if self.packed_of_means is None
+            else unpack(self.packed_of_means, self.z_mean.shape[1])
+        )
 
     @cached_property
     def n_column(self) -> Array:
@@ -136,10 +152,9 @@ def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics
     z_mean = stats.z_group[groups] / n[:, None]
     y_mean = sums.y_sum / n[columns.label]
     y_square = sums.y_square - sums.y_sum * y_mean
-    shift, k = pack_outer(z_mean), z_mean.shape[1]
+    shift = pack_outer(z_mean)
     shift *= n[:, None]
-    S = M = unpack(stats.S_group[groups] - shift, k)
-    if name in stats.augmented:
-        M = unpack(stats.M_group[groups] - shift, k)
+    M = stats.M_group[groups] - shift if name in stats.augmented else None
+    S = np.subtract(stats.S_group[groups], shift, out=shift)
     R = sums.R - sums.y_sum[:, None] * z_mean[columns.label]
     return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess)
