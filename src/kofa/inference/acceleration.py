@@ -95,10 +95,12 @@ def _products(steps: Sequence[Point], units: Point) -> Array:
     """All products of f_t, f_2 − f_1, …, f_t − f_{t−1}, on the scale that the units give."""
     total, n = np.zeros((len(steps), len(steps))), len(steps)
     for parts, unit in _parts(steps, units):
-        each = (np.stack(parts) * unit).reshape(n, -1)
+        scaled = (np.stack(parts) * unit).reshape(n, -1)
+        each = np.empty(scaled.shape)
+        each[0] = scaled[-1]
+        np.subtract(scaled[1:], scaled[:-1], out=each[1:])  # before the product, for its digits
         total += each @ each.T
-    combine = np.vstack([np.eye(n)[-1:], np.diff(np.eye(n), axis=0)])
-    return np.asarray(combine @ total @ combine.T)
+    return total
 
 
 def _parts(steps: Sequence[Point], units: Point) -> Iterator[tuple[list[Numbers], Numbers]]:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetri
 from scipy.optimize import minimize
 
 from kofa.inference.posterior import Gamma, State, ViewPosterior
@@ -43,33 +42,23 @@ def objective(R: Array, S: Array, n_samples: float, terms: Sequence[Term]) -> tu
 
     f(R) = −½ tr(R S Rᵀ) + (N − Σ D_m) log|det R| − Σ_m shape_m Σ_k log(b_0k + ½ [R^-T Q_m R^-1]_kk)
     """
-    V, logdet = _inverse_and_logdet(R)
-    if not np.isfinite(logdet):
+    sign, logdet = np.linalg.slogdet(R)
+    if sign <= 0 or not np.isfinite(logdet):
         return -np.inf, np.zeros_like(R)
+    V = np.asarray(np.linalg.inv(R), dtype=float)
     surplus = n_samples - sum(t.n_columns for t in terms)
     RS = R @ S
     value = -0.5 * float((RS * R).sum()) + surplus * float(logdet)
-    slope = np.diag(np.full(len(R), surplus))
+    gradient = surplus * V.T - RS
     for t in terms:
         VQV = V.T @ t.Q @ V
-        rate = t.rate + 0.5 * VQV.diagonal()
-        if rate.min() <= 0.0:  # rounded
+        rate = t.rate + 0.5 * np.diagonal(VQV)
+        if not (rate > 0).all():  # rounded
             return -np.inf, np.zeros_like(R)
         value -= t.shape * float(np.log(rate).sum())
         # d[VᵀQV]_kk = −2 (VᵀQV dR V)_kk
-        slope += VQV * (t.shape / rate)
-    return value, slope @ V.T - RS
-
-
-def _inverse_and_logdet(R: Array) -> tuple[Array, float]:
-    """R^-1 and log |R|, from one decomposition; −∞ where the determinant is not positive."""
-    factor, pivots, singular = dgetrf(R)
-    diagonal = factor.diagonal()
-    swaps = np.count_nonzero(pivots != np.arange(len(R))) + np.count_nonzero(diagonal < 0.0)
-    if singular or swaps % 2:
-        return R, -np.inf
-    logdet = float(np.log(np.abs(diagonal)).sum())
-    return dgetri(factor, pivots, overwrite_lu=True)[0], logdet
+        gradient += (VQV * (t.shape / rate)) @ V.T
+    return value, gradient
 
 
 def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: int) -> Array:
