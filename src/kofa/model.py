@@ -62,8 +62,9 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         None takes every table passed to fit as ``kofa.Real()``.
     n_factors : int or None
         The most factors allowed; those that explain nothing are removed. None: as many as the data
-        support, at most 300. With outputs it is the number of factors that are shown and that
-        may carry the outputs: the best of all that the inputs have.
+        support, at most 300, or fewer where thousands of columns have holes of their own (115 for
+        5,000 of them, so that memory is bounded). With outputs it is the number of factors that
+        are shown and that may carry the outputs: the best of all that the inputs have.
     outputs : list of str, or None
         Views to be predicted from the others. They get a prior that trusts strong directions
         of the inputs and one noise per column. Kernel widths "auto", ``relevance="learn"`` and

@@ -65,6 +65,10 @@ MANY_SAMPLES: Final = 20_000
 MOST_KERNEL_FACTORS_OF_MANY: Final = 500
 # Where each iteration would visit as many samples, the factors of so many are found first.
 FIRST_SAMPLES: Final = 10_000
+# Columns with holes of their own have a covariance of their weights each. Where the number of
+# factors is not set, it is limited so that all of these have at most so many numbers (.5 GB; a fit
+# holds a few times that): 115 factors of 5,000 such columns, 26 of 95,000.
+MOST_COVARIANCES: Final = 2**26
 # A factor goes where its information is below this share of the edge of the noise spectrum.
 PRUNING_MARGIN: Final = 0.9
 # Iterations after which the bound has to be higher with fewer factors, or they stay.

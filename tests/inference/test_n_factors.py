@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from kofa import FactorModel
+from kofa import FactorModel, tuning
 
 
 def test_a_factor_too_many_is_left_out_where_it_is_not_the_weakest():
@@ -39,3 +39,14 @@ def test_the_number_of_factors_is_found_in_few_columns(n, seed):
 def test_a_ceiling_below_the_number_of_factors_warns():
     with pytest.warns(UserWarning, match="All 2 factors are in use"):
         FactorModel(n_factors=2).fit(few_columns(1000, 1))
+
+
+def test_scattered_holes_limit_a_number_of_factors_that_is_not_set(rng, monkeypatch):
+    """Each column has a covariance of its own: 40 columns, 640 numbers, four factors."""
+    y = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 40)) + 0.1 * rng.normal(size=(60, 40))
+    complete, holed = {"y": y}, {"y": np.where(rng.random(y.shape) < 0.1, np.nan, y)}
+    monkeypatch.setattr(tuning, "MOST_COVARIANCES", 640)
+    assert FactorModel().fit(complete).n_factors_ == 8
+    with pytest.warns(UserWarning, match="All 4 factors are in use"):
+        assert FactorModel().fit(holed).n_factors_ == 4
+    assert FactorModel(n_factors=10).fit(holed).n_factors_ == 8  # as asked for

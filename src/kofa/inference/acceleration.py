@@ -93,12 +93,12 @@ def _solved(products: Array) -> tuple[float, float, Array]:
 
 def _products(steps: Sequence[Point], units: Point) -> Array:
     """All products of f_t, f_2 − f_1, …, f_t − f_{t−1}, on the scale that the units give."""
-    total = np.zeros((len(steps), len(steps)))
+    total, n = np.zeros((len(steps), len(steps))), len(steps)
     for parts, unit in _parts(steps, units):
-        steps_here = np.stack(parts).astype(float) * unit
-        each = np.concatenate([steps_here[-1:], np.diff(steps_here, axis=0)]).reshape(
-            len(parts), -1
-        )
+        scaled = (np.stack(parts) * unit).reshape(n, -1)
+        each = np.empty(scaled.shape)
+        each[0] = scaled[-1]
+        np.subtract(scaled[1:], scaled[:-1], out=each[1:])  # before the product, for its digits
         total += each @ each.T
     return total
 

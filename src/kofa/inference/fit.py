@@ -27,8 +27,10 @@ from kofa.inference.regression import (
 from kofa.inference.role import Role
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run, Settings
 from kofa.inference.start import (
+    affordable,
     energy,
     in_random_rotation,
+    n_column_groups,
     prepare_and_start,
     some_samples,
     spectral,
@@ -54,6 +56,9 @@ def best_of(
 
     The factors come from the inputs alone, as those of new samples will.
     """
+    if settings.free:
+        most = affordable(n_column_groups(engine), settings.n_factors)
+        settings = replace(settings, n_factors=most)
     inputs = {name: role for name, role in roles.items() if not role.output}
     outputs = {name: role for name, role in roles.items() if role.output}
     if not outputs:
@@ -73,11 +78,11 @@ def best_of(
         simple, of_all = ((found.state, inner.take(found.Z, seen)) for found in (best, other))
         if predicts_better(outer, simple, of_all, rng):
             best, plan = replace(other, converged=best.converged), whole
-    most = settings.most_predictive
-    if most is not None:
+    wanted = settings.most_predictive
+    if wanted is not None:
         basis = predictive(best.state, roles, engine.likelihoods)
-        if most < basis.n_predictive:
-            best = explained(plan, best, along=basis.first(most))
+        if wanted < basis.n_predictive:
+            best = explained(plan, best, along=basis.first(wanted))
     return best
 
 
@@ -92,7 +97,9 @@ def all_directions(plan: Plan, inner: Engine) -> Plan | None:
     if not primal:
         return None
     settings = plan.settings
-    most = settings.n_factors if not settings.free else tuning.MOST_DIRECTIONS
+    most = settings.n_factors
+    if settings.free:
+        most = affordable(n_column_groups(inner), tuning.MOST_DIRECTIONS)
     if inner.n_patterns > tuning.MANY_PATTERNS:
         most = min(most, tuning.MOST_READ_OUT)
     exact = {name: replace(plan.roles[name], exact=True) for name in primal}

@@ -9,9 +9,16 @@ import numpy as np
 
 from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
 from kofa.inference.statistics import ViewStatistics
-from kofa.linalg import Array, Groups, triangular_inverse
-
-_AT_ONCE = 2**20  # numbers of the covariances that are computed at a time
+from kofa.linalg import (
+    Array,
+    Groups,
+    pack,
+    pack_outer,
+    packed_products,
+    pieces,
+    triangular_inverse,
+    unpack,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +28,12 @@ class Spectrum:
     basis: Array  # (G, K, L)
     scales: Array  # (D, L)
     columns: Groups
+    log_volume: Array  # (G,): log |det B_g|
+    packed: Array | None = None  # (D, K(K+1)/2): the inverses themselves, where no columns share S
 
     @classmethod
     def of(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
+        """`S` (G, K(K+1)/2) is packed."""
         if columns.alone and columns.size > 1:
             try:
                 return cls._each(S, columns, alpha, gamma, tau)
@@ -31,21 +41,26 @@ class Spectrum:
                 pass
         # A^-1/2 S A^-1/2 = U Λ Uᵀ  ⇒  B = A^-1/2 U, scales_d = 1 / (γ_d + τ_d λ)
         root = 1.0 / np.sqrt(alpha)
-        eigenvalues, U = np.linalg.eigh(root[:, None] * S * root)
+        eigenvalues, U = np.linalg.eigh(root[:, None] * unpack(S, len(root)) * root)
         eigenvalues = np.maximum(eigenvalues, 0.0)[columns.label]
         scales = 1.0 / (gamma[:, None] + tau[:, None] * eigenvalues)
-        return cls(root[:, None] * U, scales, columns)
+        return cls(root[:, None] * U, scales, columns, np.full(len(S), np.log(root).sum()))
 
     @classmethod
     def _each(cls, S: Array, columns: Groups, alpha: Array, gamma: Array, tau: Array) -> Spectrum:
         # Where no two columns share S, (γ_d A + τ_d S_d)^-1 = L^-T L^-1 is cheaper.
-        basis, k = np.empty(S.shape), np.arange(len(alpha))
-        for some in np.array_split(np.arange(len(S)), 1 + S.size // _AT_ONCE):
-            precision = tau[some, None, None] * S[some]
-            precision[:, k, k] += gamma[some, None] * alpha
+        k = len(alpha)
+        basis, packed, log_volume = np.empty((len(S), k, k)), np.empty(S.shape), np.empty(len(S))
+        on_diagonal = np.arange(k)
+        for some in pieces(len(S), k**2):
+            precision = unpack(tau[some, None] * S[some], k)
+            precision[:, on_diagonal, on_diagonal] += gamma[some, None] * alpha
             factor = np.asarray(np.linalg.cholesky(precision), dtype=float)
-            basis[some] = triangular_inverse(factor).swapaxes(-1, -2)
-        return cls(basis, np.ones((len(gamma), len(alpha))), columns)
+            half = triangular_inverse(factor)
+            basis[some] = half.swapaxes(-1, -2)
+            packed[some] = pack(basis[some] @ half)
+            log_volume[some] = -np.log(factor[:, on_diagonal, on_diagonal]).sum(axis=1)
+        return cls(basis, np.ones((len(gamma), k)), columns, log_volume, packed)
 
     def solve(self, r: Array) -> Array:
         """(γ_d A + τ_d S_g)^-1 r_d of every column: (D, K)."""
@@ -55,7 +70,10 @@ class Spectrum:
 
 def metric(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array, rho: float) -> Spectrum:
     """The metric in which coordinate ascent moves ⟨w_d⟩: γ_d A + τ_d (M + ρ (S − M))."""
-    return Spectrum.of(s.M + rho * (s.S - s.M), s.columns, alpha, gamma, tau)
+    packed = s.packed
+    if s.packed_of_means is not None:
+        packed = s.packed_of_means + rho * (s.packed - s.packed_of_means)
+    return Spectrum.of(packed, s.columns, alpha, gamma, tau)
 
 
 def update_weights(
@@ -63,7 +81,7 @@ def update_weights(
 ) -> Weights:
     """q(w_d, b_d) of all columns, the flat bias integrated jointly with the weights."""
     # Σ_wd = (γ_d A + τ_d S_c)^-1
-    covariance = Spectrum.of(s.S, s.columns, alpha, gamma, tau)
+    covariance = Spectrum.of(s.packed, s.columns, alpha, gamma, tau)
     # ⟨w_d⟩ = τ_d Σ_wd r_c,d where ρ = 1
     step = covariance if rho == 1.0 else metric(s, alpha, gamma, tau, rho)
     return Weights(
@@ -74,11 +92,17 @@ def update_weights(
         s.y_mean,
         s.z_mean,
         1.0 / (s.n_column * tau),
+        covariance.log_volume,
+        covariance.packed,
     )
 
 
 def residual_of_means(q: Weights, s: ViewStatistics) -> Array:
     """Σ_n (y_nd − ⟨w_d⟩·⟨z_n⟩ − ⟨b_d⟩)² of every column: (D,)."""
+    if q.columns.alone:
+        M = s.packed if s.packed_of_means is None else s.packed_of_means
+        square = packed_products(M, pack_outer(q.mean), q.mean.shape[1])
+        return np.asarray(s.y_square + square - 2.0 * (s.R * q.mean).sum(1))
     return np.asarray(s.y_square + ((q.columns.matmul(q.mean, s.M) - 2.0 * s.R) * q.mean).sum(1))
 
 
@@ -92,8 +116,13 @@ def expected_residual(q: Weights, s: ViewStatistics, rho: float = 1.0) -> Array:
 
     With ρ the samples' variances count less: a log-likelihood bends less than its bound.
     """
-    residual = residual_of_means(q, s) + rho * residual_of_z(q, s) + q.traces(s.S)
-    return np.asarray(np.maximum(residual, 0.0) + s.n_column * q.bias_variance)
+    if (q, rho) not in s.residuals:
+        residual = residual_of_means(q, s) + q.traces(s.packed)
+        if s.packed_of_means is not None:
+            residual += rho * residual_of_z(q, s)
+        s.residuals.clear()
+        s.residuals[q, rho] = np.maximum(residual, 0.0) + s.n_column * q.bias_variance
+    return s.residuals[q, rho]
 
 
 def update_tau(view: ViewPosterior, q: Weights, s: ViewStatistics) -> Precision:

@@ -17,6 +17,7 @@ from kofa.linalg import (
     by_rows,
     inverse_and_logdet,
     pack,
+    pack_outer,
     product,
     unpack,
 )
@@ -102,14 +103,26 @@ def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) 
     """`LocalSystem.sums` of one view; `bare`: as if its weights had a mean of zero."""
     q, tau = view.weights, view.precision
     mean = 0.0 * q.mean if bare else q.mean
-    of_mean, of_spread = groups.gram(mean, tau), q.covariances(tau, groups)
+    of_mean, of_spread = _packed_moments(q, mean, tau, groups)
     G = of_mean + of_spread
     # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
     shared = q.columns.size == 1
-    pull = G @ q.z_mean[0] if shared else groups.sum(_column_pull(q, mean, tau))
+    if shared:
+        pull = unpack(G, mean.shape[1]) @ q.z_mean[0]
+    else:
+        pull = groups.sum(_column_pull(q, mean, tau))
     offset = pull - groups.sum((tau * q.y_mean)[:, None] * mean)
-    precision = [] if tight else [pack(view.rho * of_mean + of_spread)]
-    return np.concatenate([pack(G), offset, *precision], axis=1)
+    precision = [] if tight else [view.rho * of_mean + of_spread]
+    return np.concatenate([G, offset, *precision], axis=1)
+
+
+def _packed_moments(q: Weights, mean: Array, tau: Array, groups: Groups) -> tuple[Array, Array]:
+    """Σ_{d in g} τ_d ⟨w_d⟩⟨w_d⟩ᵀ and Σ_{d in g} τ_d Σ_wd, packed: each (G, K(K+1)/2)."""
+    if groups.alone and q.columns.alone:  # half of each matrix is enough
+        of_mean = pack_outer(mean)
+        of_mean *= tau[:, None]
+        return of_mean, tau[:, None] * q.own_covariances
+    return pack(groups.gram(mean, tau)), pack(q.covariances(tau, groups))
 
 
 def _column_pull(q: Weights, mean: Array, tau: Array) -> Array:

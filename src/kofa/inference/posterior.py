@@ -9,7 +9,18 @@ from functools import cached_property
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from kofa.linalg import Array, Groups, IntArray, by_rows, quadratic_diagonals
+from kofa.linalg import (
+    Array,
+    Groups,
+    IntArray,
+    by_rows,
+    diagonals,
+    pack,
+    packed_products,
+    pieces,
+    quadratic_diagonals,
+    unpack,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,24 +103,36 @@ class Weights:
     y_mean: Array  # (D,)
     z_mean: Array  # (G, K)
     bias_variance: Array  # (D,)
+    # What the update of the weights leaves besides: log |det B_g| (G,), and `own_covariances`
+    log_volume: Array | None = None
+    packed: Array | None = None
 
     @property
     def variance(self) -> Array:
         """Diagonals of the covariances: (D, K)."""
         if self.columns.alone:
-            return np.asarray(np.diagonal(self.own_covariances, axis1=-2, axis2=-1))
+            return diagonals(self.own_covariances, self.mean.shape[1])
         return self.columns.matmul(self.scales, (self.basis**2).swapaxes(-1, -2))
 
     @cached_property
     def own_covariances(self) -> Array:
-        """Σ_wd of columns that share no basis: (D, K, K)."""
-        return np.asarray((self.basis * self.scales[:, None, :]) @ self.basis.swapaxes(-1, -2))
+        """Σ_wd of columns that share no basis, packed: (D, K(K+1)/2)."""
+        if self.packed is not None:
+            return self.packed
+        n, k = self.mean.shape
+        packed = np.empty((n, k * (k + 1) // 2))
+        for some in pieces(n, self.basis[0].size):
+            B = self.basis[some]
+            packed[some] = pack((B * self.scales[some, None, :]) @ B.swapaxes(-1, -2))
+        return packed
 
     def traces(self, S: Array) -> Array:
-        """tr(S_g Σ_wd) of every column, for a matrix of each group (G, K, K): (D,)."""
-        return np.asarray(
-            (quadratic_diagonals(self.basis, S)[self.columns.label] * self.scales).sum(1)
-        )
+        """tr(S_g Σ_wd) of every column, for a packed matrix of each group (G, K(K+1)/2): (D,)."""
+        k = self.mean.shape[1]
+        if self.columns.alone:
+            return packed_products(S, self.own_covariances, k)
+        along = quadratic_diagonals(self.basis, unpack(S, k))
+        return np.asarray((along[self.columns.label] * self.scales).sum(1))
 
     @property
     def square(self) -> Array:
@@ -129,12 +152,10 @@ class Weights:
     @property
     def logdet(self) -> float:
         """Σ_d log |Σ_wd|."""
-        if np.tril(self.basis, -1).any():
-            _, log_basis = np.linalg.slogdet(self.basis)
-        else:  # as the update of columns with patterns of their own leaves it
-            diagonal = np.diagonal(self.basis, axis1=-2, axis2=-1)
-            log_basis = np.log(np.abs(diagonal)).sum(axis=-1)
-        return float(2.0 * log_basis[self.columns.label].sum() + np.log(self.scales).sum())
+        log_volume = self.log_volume
+        if log_volume is None:
+            log_volume = np.linalg.slogdet(self.basis)[1]
+        return float(2.0 * log_volume[self.columns.label].sum() + np.log(self.scales).sum())
 
     def outer(self, weights: Array, into: Groups) -> Array:
         """Σ_d weight_d ⟨w_d w_dᵀ⟩ over the columns of each group of `into`: (size, K, K)."""
@@ -143,7 +164,11 @@ class Weights:
     def covariances(self, weights: Array, into: Groups) -> Array:
         """Σ_d weight_d Σ_wd over the columns of each group of `into`: (size, K, K)."""
         if self.columns.alone:
-            return into.weighted_sum(weights, self.own_covariances)
+            sums = into.weighted_sum(weights, self.own_covariances)
+            return unpack(sums, self.mean.shape[1])
+        if self.columns.size == into.size == 1:
+            B = self.basis[0]
+            return np.asarray((B * (weights @ self.scales)) @ B.T)[None]
         # Columns that agree in both partitions share a basis and a destination.
         pairs = into.label * self.columns.size + self.columns.label
         found, label = np.unique(pairs, return_inverse=True)
@@ -159,6 +184,8 @@ class Weights:
             self,
             mean=self.mean @ inverse,
             basis=inverse.T @ self.basis,
+            log_volume=None,
+            packed=None,
             z_mean=(self.z_mean - shift) @ rotation.T,
         )
 
@@ -179,6 +206,8 @@ class Weights:
             self,
             mean=self.mean[:, factors],
             basis=self.basis[:, factors],
+            log_volume=None,
+            packed=None,
             z_mean=self.z_mean[:, factors],
         )
 

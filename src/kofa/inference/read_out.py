@@ -16,7 +16,7 @@ from kofa.inference.pruning import informative
 from kofa.inference.regression import predicts_better, unexplained
 from kofa.inference.role import Role
 from kofa.inference.run import Plan, Settings
-from kofa.inference.start import prepare_and_start, spectral
+from kofa.inference.start import affordable, prepare_and_start, spectral
 from kofa.inference.statistics import centred
 
 
@@ -64,7 +64,8 @@ def read_out(
 def _most_factors(found: State) -> int:
     """Fewer where most columns have holes of their own, each of which costs an inverse."""
     n_groups = sum(view.weights.columns.size for view in found.values())
-    return tuning.MOST_READ_OUT if n_groups <= tuning.MANY_PATTERNS else tuning.MOST_WITH_HOLES
+    many = n_groups > tuning.MANY_PATTERNS
+    return affordable(n_groups, tuning.MOST_WITH_HOLES if many else tuning.MOST_READ_OUT)
 
 
 def _of_few_sweeps(

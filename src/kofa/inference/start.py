@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isqrt
 
 import numpy as np
 
@@ -72,6 +73,16 @@ def energy(view: ViewPosterior, role: Role) -> Array:
     gram = np.sum(role.grams, axis=0)
     dual = solve_positive(gram, W, tuning.GRAM_JITTER)
     return np.array([np.maximum((dual * (part @ dual)).sum(axis=0), 0.0) for part in role.grams])
+
+
+def affordable(n_groups: int, n_factors: int) -> int:
+    """So many factors at most that a covariance for each group of columns fits into memory."""
+    return max(1, min(n_factors, isqrt(tuning.MOST_COVARIANCES // max(1, n_groups))))
+
+
+def n_column_groups(engine: Engine) -> int:
+    """Number of groups of columns that have the same holes, in all views."""
+    return sum(groups.size for groups in engine.columns.values())
 
 
 def spectral(

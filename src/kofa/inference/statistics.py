@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -112,18 +113,19 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
     # Σ ⟨z zᵀ⟩ of each pattern = count · Σ_p + Σ m mᵀ
     of_means = pack_outer(q.mean) if patterns.alone else pack(patterns.gram(q.mean))
     second = counts[:, None] * pack(q.covariance) + of_means
-    moments = np.concatenate([second, patterns.sum(q.mean)], axis=1)
-    by_group = rows.patterns.T.astype(float) @ moments
+    moments = np.concatenate([second, patterns.sum(q.mean), counts[:, None]], axis=1)
+    having = rows.patterns.T.astype(float)
+    by_group = having @ moments
     none = np.empty((0, second.shape[1]))
     return Statistics(
         n_samples=float(len(q.mean)),
         z_sum=q.mean.sum(axis=0),
         S=unpack(second.sum(axis=0), k),
         logdet=float(counts @ q.logdet),
-        z_group=by_group[:, -k:],
-        S_group=by_group[:, :-k],
-        M_group=rows.patterns.T.astype(float) @ of_means if rows.augmented else none,
-        n_group=rows.patterns.T.astype(float) @ counts,
+        z_group=by_group[:, -k - 1 : -1],
+        S_group=by_group[:, : -k - 1],
+        M_group=having @ of_means if rows.augmented else none,
+        n_group=by_group[:, -1],
         views={name: ViewSums.of(view, q.mean) for name, view in rows.views.items()},
         columns=rows.columns,
         augmented=frozenset(name for name, view in rows.views.items() if view.augmented),
@@ -139,13 +141,26 @@ class ViewStatistics:
     y_mean: Array  # (D,)
     y_square: Array  # (D,): Σ (y − ȳ)²
     z_mean: Array  # (G, K)
-    S: Array  # (G, K, K): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
-    M: Array  # (G, K, K): Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ where the view is not Gaussian, else S
+    packed: Array  # (G, K(K+1)/2): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
+    packed_of_means: Array | None  # likewise Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ, where the view is not Gaussian
     R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
     excess: float
     rounding: float
+    # The residuals of the weights that were asked for last: noise and bound need the same.
+    residuals: dict[tuple[Weights, float], Array] = field(default_factory=dict)
 
-    @property
+    @cached_property
+    def S(self) -> Array:
+        """Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ: (G, K, K)."""
+        return unpack(self.packed, self.z_mean.shape[1])
+
+    @cached_property
+    def M(self) -> Array:
+        """Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ where the view is not Gaussian, else S: (G, K, K)."""
+        packed = self.packed_of_means
+        return self.S if packed is None else unpack(packed, self.z_mean.shape[1])
+
+    @cached_property
     def n_column(self) -> Array:
         """Number of observed rows of each column: (D,)."""
         return self.n[self.columns.label]
@@ -162,9 +177,9 @@ def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics
     z_mean = stats.z_group[groups] / n[:, None]
     y_mean = sums.y_sum / n[columns.label]
     y_square = sums.y_square - sums.y_sum * y_mean
-    shift = n[:, None] * pack_outer(z_mean)
-    S = M = unpack(stats.S_group[groups] - shift, z_mean.shape[1])
-    if name in stats.augmented:
-        M = unpack(stats.M_group[groups] - shift, z_mean.shape[1])
+    shift = pack_outer(z_mean)
+    shift *= n[:, None]
+    M = stats.M_group[groups] - shift if name in stats.augmented else None
+    S = np.subtract(stats.S_group[groups], shift, out=shift)
     R = sums.R - sums.y_sum[:, None] * z_mean[columns.label]
     return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess, sums.rounding)
