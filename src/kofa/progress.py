@@ -26,8 +26,8 @@ class Progress:
     def show(self, iteration: Iteration) -> None:
         if self.bar is not None:
             state = {"bound": f"{iteration.lower_bound:.6g}", "factors": iteration.n_factors}
-            self.bar.set_postfix(state, refresh=False)
-            self.bar.update(iteration.n_iter - self.bar.n)  # drawn ten times a second at most
+            self.bar.set_postfix(state, refresh=iteration.n_iter == 1)
+            self.bar.update(iteration.n_iter - self.bar.n)  # then drawn ten times a second
 
 
 def _tqdm() -> Any:

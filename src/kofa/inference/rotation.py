@@ -65,9 +65,10 @@ def best_rotation(S: Array, n_samples: float, terms: Sequence[Term], max_iter: i
     """Maximise `objective` from the identity by L-BFGS; the identity if nothing is better."""
     k = len(S)
     identity = np.eye(k)
-    # The last digits of sums depend on how rows are divided into blocks, and along flat directions
-    # many digits of the optimum on these.
+    # The last digits of sums depend on how rows are divided into blocks, and on the order of the
+    # views; along flat directions many digits of the optimum depend on these.
     S, terms = _rounded(S), [replace(t, Q=_rounded(t.Q)) for t in terms]
+    terms = sorted(terms, key=lambda t: (t.n_columns, float(np.trace(t.Q))))
     h = np.sqrt(_hessian_diagonal(S, n_samples, terms))
 
     def negative(p: Array) -> tuple[float, Array]:
