@@ -173,4 +173,4 @@ def _moved_view(
     rates: dict[str, Any] = {
         n: replace(p, rate=p.rate * np.exp(np.clip(move(n), -_FAR, _FAR))) for n, p in _learnt(view)
     }
-    return replace(view, weights=replace(view.weights, **q), **rates)
+    return replace(view, weights=view.weights.moved(**q), **rates)

@@ -84,7 +84,7 @@ def update_weights(
     covariance = Spectrum.of(s.packed, s.columns, alpha, gamma, tau)
     # ⟨w_d⟩ = τ_d Σ_wd r_c,d where ρ = 1
     step = covariance if rho == 1.0 else metric(s, alpha, gamma, tau, rho)
-    return Weights(
+    q = Weights(
         step.solve(tau[:, None] * s.R),
         covariance.basis,
         covariance.scales,
@@ -92,9 +92,8 @@ def update_weights(
         s.y_mean,
         s.z_mean,
         1.0 / (s.n_column * tau),
-        covariance.log_volume,
-        covariance.packed,
     )
+    return q.with_known(covariance.log_volume, covariance.packed)
 
 
 def residual_of_means(q: Weights, s: ViewStatistics) -> Array:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -103,9 +104,8 @@ class Weights:
     y_mean: Array  # (D,)
     z_mean: Array  # (G, K)
     bias_variance: Array  # (D,)
-    # What the update of the weights leaves besides: log |det B_g| (G,), and `own_covariances`
-    log_volume: Array | None = None
-    packed: Array | None = None
+    # log |det B_g| (G,), where the update of the weights left it
+    log_volume: Array | None = field(default=None, init=False)
 
     @property
     def variance(self) -> Array:
@@ -117,14 +117,25 @@ class Weights:
     @cached_property
     def own_covariances(self) -> Array:
         """Σ_wd of columns that share no basis, packed: (D, K(K+1)/2)."""
-        if self.packed is not None:
-            return self.packed
         n, k = self.mean.shape
         packed = np.empty((n, k * (k + 1) // 2))
         for some in pieces(n, self.basis[0].size):
             B = self.basis[some]
             packed[some] = pack((B * self.scales[some, None, :]) @ B.swapaxes(-1, -2))
         return packed
+
+    def moved(self, **means: Any) -> Weights:
+        """With other means; the covariances stay."""
+        other = replace(self, **means)
+        return other.with_known(self.log_volume, self.__dict__.get("own_covariances"))
+
+    def with_known(self, log_volume: Array | None, packed: Array | None) -> Weights:
+        """The same, where `log_volume` and maybe `own_covariances` need not be worked out again."""
+        same = replace(self)
+        object.__setattr__(same, "log_volume", log_volume)
+        if packed is not None:
+            same.__dict__["own_covariances"] = packed
+        return same
 
     def traces(self, S: Array) -> Array:
         """tr(S_g Σ_wd) of every column, for a packed matrix of each group (G, K(K+1)/2): (D,)."""
@@ -184,8 +195,6 @@ class Weights:
             self,
             mean=self.mean @ inverse,
             basis=inverse.T @ self.basis,
-            log_volume=None,
-            packed=None,
             z_mean=(self.z_mean - shift) @ rotation.T,
         )
 
@@ -206,8 +215,6 @@ class Weights:
             self,
             mean=self.mean[:, factors],
             basis=self.basis[:, factors],
-            log_volume=None,
-            packed=None,
             z_mean=self.z_mean[:, factors],
         )
 
