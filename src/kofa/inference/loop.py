@@ -125,7 +125,9 @@ def _recorded(
     iteration = Iteration(len(now.history) + 1, total, terms, n_factors, pruned)
     stopped = bool(notify(iteration))
     watched = plan.watched(bound)
-    slow = abs(watched - now.watched) <= plan.settings.tol * stats.n_samples + bound.rounding
+    enough = plan.settings.tol * stats.n_samples
+    enough += bound.rounding if enough else 0.0  # a tolerance of zero is never met by rounding
+    slow = abs(watched - now.watched) <= enough
     quiet = now.quiet + 1 if slow and not pruned else 0
     return replace(
         now,
