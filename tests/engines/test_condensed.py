@@ -95,6 +95,16 @@ def test_outputs_are_explained_the_same(monkeypatch, kernel, lacking):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.usefixtures("always")
+def test_samples_without_any_input_have_the_factors_of_nothing():
+    data = tables()
+    data["a"][:30] = np.nan
+    model = kofa.FactorModel({"a": kofa.Real(), "y": kofa.Real()}, outputs=["y"])
+    Z = np.asarray(model.fit_transform({name: data[name] for name in ("a", "y")}))
+    assert (Z[:30] == Z[0]).all()
+    assert np.isfinite(Z).all()
+
+
 def test_outputs_that_are_not_gaussian_have_all_rows(monkeypatch):
     data = tables()
     data = {"a": data["a"], "y": (data["y"] > 0).astype(float)}

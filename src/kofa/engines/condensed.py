@@ -142,7 +142,7 @@ class AffineMap:
         has = dict(zip(rows.views, pattern.tolist(), strict=True))
         width = sum(view.values.shape[1] for name, view in rows.views.items() if has[name])
         c, *z = of_rows(_rows(np.eye(1 + width)[:, 1:], rows.columns, has))
-        return cls(np.array(z).reshape(width, -1) - c, c)
+        return cls(np.array(z).reshape(width, len(c)) - c, c)
 
 
 def _mapped(
