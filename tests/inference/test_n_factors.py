@@ -50,3 +50,17 @@ def test_scattered_holes_limit_a_number_of_factors_that_is_not_set(rng, monkeypa
     with pytest.warns(UserWarning, match="All 4 factors are in use"):
         assert FactorModel().fit(holed).n_factors_ == 4
     assert FactorModel(n_factors=10).fit(holed).n_factors_ == 8  # as asked for
+
+
+@pytest.mark.filterwarnings("ignore:The bound was still growing", "ignore:All .* factors are in use")
+def test_trials_with_other_factors_take_no_more_iterations_than_are_allowed():
+    """Iterations of a trial that is taken count, and there is none where none is left."""
+    data, ended = few_columns(300, 0), []
+    whole = FactorModel().fit(data)
+    for most in range(1, whole.n_iter_ + 4, 3):
+        model = FactorModel(max_iter=most).fit(data)
+        assert model.n_iter_ <= most
+        assert model.converged_ or model.n_iter_ == most
+        ended.append(model.converged_)
+    assert ended[-1]
+    assert not any(ended[: whole.n_iter_ // 2])

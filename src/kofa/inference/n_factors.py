@@ -29,7 +29,7 @@ def ascend(
     found, _ = with_fewer(engine, early, found, leading, notify, journal)
     for stage in (_stage(plan, tuning.COARSE_TOL), plan):
         if found.converged and not found.stopped:
-            found = _after(found, _run_on(engine, stage, found, notify, journal))
+            found = _run_on(engine, stage, found, notify, journal)
         # What was too few where the bound was nearly still is so at the end; the weakest is asked.
         least = min(least, found.n_factors - 2)
         others = tuning.NEXT_WEAKEST if stage is plan else 0
@@ -69,7 +69,7 @@ def with_fewer(
             break
         found = _accepted(engine, plan, found, trial, notify)
         if not found.stopped:
-            found = _after(found, _run_on(engine, plan, found, notify, journal))
+            found = _run_on(engine, plan, found, notify, journal)
     return found, least
 
 
@@ -179,15 +179,18 @@ class _Trial:
 def _trial(engine: Engine, plan: Plan, found: Run, begin: Run) -> _Trial | None:
     """Some iterations with other factors, or None if the bound will hardly be higher."""
     now, last, on_trial = begin, -np.inf, _on_trial(engine, plan)
-    for _ in range(tuning.TRIAL_ITERATIONS):
+    n_iter = min(tuning.TRIAL_ITERATIONS, _iterations_left(plan, found))
+    for _ in range(n_iter):
         now = iterate(engine, on_trial, now, _no_callback)
         gap = found.lower_bound - now.lower_bound
-        if (now.converged and on_trial is plan) or tuning.TRIAL_ITERATIONS * (
-            now.lower_bound - last
-        ) < gap:
+        if (now.converged and on_trial is plan) or n_iter * (now.lower_bound - last) < gap:
             break
         last = now.lower_bound
-    return _Trial(begin, now) if now.lower_bound > found.lower_bound else None
+    return _Trial(begin, now) if n_iter and now.lower_bound > found.lower_bound else None
+
+
+def _iterations_left(plan: Plan, found: Run) -> int:
+    return max(0, plan.settings.max_iter - len(found.history))
 
 
 def _on_trial(engine: Engine, plan: Plan) -> Plan:
@@ -201,13 +204,14 @@ def _on_trial(engine: Engine, plan: Plan) -> Plan:
 
 
 def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
-    """From where a run ended, with the iterations that it has left."""
-    before = len(found.history)
+    """From where a run ended, with the iterations that it has left; both as one run."""
+    before, left = len(found.history), _iterations_left(plan, found)
+    if not left:
+        return replace(found, converged=False)
 
     def tell(iteration: Iteration) -> object:
         return notify(replace(iteration, n_iter=before + iteration.n_iter))
 
-    left = replace(plan.settings, max_iter=max(1, plan.settings.max_iter - before))
     begin = Run(
         found.state,
         found.Z,
@@ -215,7 +219,8 @@ def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: J
         trail=found.trail,
         floor=found.floor,
     )
-    return run(engine, replace(plan, settings=left), begin, tell, journal)
+    settings = replace(plan.settings, max_iter=left)
+    return _after(found, run(engine, replace(plan, settings=settings), begin, tell, journal))
 
 
 def _changed(found: Run) -> Run:
@@ -245,22 +250,23 @@ def from_some(
     Z, _ = engine.project(found.state)
     now = run(engine, plan, _start(engine, plan, Z, found), notify, journal)
     while now.n_factors < plan.settings.n_factors and now.converged and not now.stopped:
-        trial = _with_another(engine, plan, now, rng)
+        n_iter = min(tuning.CEILING_ITERATIONS, _iterations_left(plan, now))
+        trial = _with_another(engine, plan, now, rng, n_iter)
         if trial is None:
             break
         now = _accepted(engine, plan, now, trial, notify)
         if not now.stopped:
-            now = _after(now, _run_on(engine, plan, now, notify, journal))
+            now = _run_on(engine, plan, now, notify, journal)
     return replace(now, hit_ceiling=found.hit_ceiling)
 
 
 def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator) -> bool:
     """Whether the bound would be higher with one factor more."""
-    return _with_another(engine, plan, found, rng) is not None
+    return _with_another(engine, plan, found, rng, tuning.CEILING_ITERATIONS) is not None
 
 
 def _with_another(
-    engine: Engine, plan: Plan, found: Run, rng: np.random.Generator
+    engine: Engine, plan: Plan, found: Run, rng: np.random.Generator, n_iter: int
 ) -> _Trial | None:
     """A trial with one factor more, if the bound is higher.
 
@@ -272,7 +278,7 @@ def _with_another(
     rival = _start(engine, plan, Z, found)
     begin = _start(engine, plan, engine.with_residual_direction(found.state, Z, rng), found)
     now = begin
-    for n in range(1, tuning.CEILING_ITERATIONS + 1):
+    for n in range(1, n_iter + 1):
         now = iterate(engine, plan, now, _no_callback)
         if now.n_factors <= found.n_factors or now.converged:
             break
