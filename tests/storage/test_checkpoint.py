@@ -137,6 +137,15 @@ def test_fit_stopped_by_its_callback_can_go_on(last, tmp_path):
     assert_same(again, whole("two tables"))
 
 
+@pytest.mark.parametrize("last", [3, 6])
+def test_fit_stopped_where_a_rotation_is_due_goes_on_to_the_same_result(last, tmp_path):
+    _, data = model_of("two tables")
+    options = {"tol": 1e-6, "checkpoint": tmp_path / "c"}
+    model_of("two tables", callback=lambda i: i.n_iter == last, **options)[0].fit(data)
+    again = model_of("two tables", **options)[0].fit(data, resume=True)
+    assert_same(again, model_of("two tables", tol=1e-6)[0].fit(data))
+
+
 @pytest.mark.filterwarnings("ignore:The bound was still growing")
 @pytest.mark.parametrize("name", ["two tables", "three starts", "labels"])
 def test_fit_that_ran_out_of_iterations_can_be_given_more(name, tmp_path):

@@ -75,7 +75,7 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
         now = _with_curvature_ratios(engine, now, step.views)
     if now.history[-1].pruned:
         return kept(engine, now, telling)
-    if plan.settings.rotate and not (now.converged or now.stopped):
+    if plan.settings.rotate and not now.converged:
         return _rotated(engine, now, stats)
     return now
 
