@@ -247,7 +247,7 @@ VECTOR_RESIDUAL: Final = 0.01
 # folds of seeds 1 to 3, is .036 with at most 40 and .009 without a cap, where 52 are kept.
 # Where every sample counts a little, as in atp7d (266 samples), the outputs ask for .8 of them; R²,
 # sparse − plain on three folds each of seeds 1 to 3, is .002 with .18, .037 with .3 and .041 with
-# .5; of atp1d −.017, −.012 and .002.
+# .5; of atp1d −.016, −.012 and .003.
 VECTOR_SHARE: Final = 0.4
 VECTOR_FEW: Final = 40
 VECTOR_SMALL_POOL: Final = 200
