@@ -245,7 +245,10 @@ VECTOR_RESIDUAL: Final = 0.01
 # Of the candidates such a share become relevance vectors at most, or so many; of a small number of
 # candidates, where a cap saves nothing, all that pay: R² of edm (138 samples), plain − sparse on
 # folds of seeds 1 to 3, is .036 with at most 40 and .009 without a cap, where 52 are kept.
-VECTOR_SHARE: Final = 0.18
+# Where every sample counts a little, as in atp7d (266 samples), the outputs ask for .8 of them; R²,
+# sparse − plain on three folds each of seeds 1 to 3, is .002 with .18, .037 with .3 and .041 with
+# .5; of atp1d −.016, −.012 and .003.
+VECTOR_SHARE: Final = 0.4
 VECTOR_FEW: Final = 40
 VECTOR_SMALL_POOL: Final = 200
 # Samples that tell what candidates are worth, besides these themselves.
@@ -253,8 +256,9 @@ VECTOR_OTHER_ROWS: Final = 2000
 # The widths that are best for all rows are too narrow for few landmarks, or their faint directions
 # are lost to the factors. So these times the learnt ones are tried, by parts of the samples, each
 # predicted from the others: up to so many parts, until so many samples are predicted; parts have so
-# many samples at least.
+# many samples at least. The first stays unless another is better by so many standard errors.
 VECTOR_WIDTHS: Final = (1.0, 0.7, 1.4, 2.0, 2.8)
+VECTOR_SURE: Final = 1.0
 VECTOR_PARTS: Final = 4
 VECTOR_ENOUGH: Final = 300
 VECTOR_FEWEST: Final = 5

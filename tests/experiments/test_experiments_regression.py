@@ -416,3 +416,17 @@ def test_best_baseline_is_the_one_with_the_highest_mean():
     }
     assert regression.best(results, "jura") == "0.300"
     assert regression.best(results, "enb") == "–"
+
+
+@pytest.mark.parametrize("per_iteration", [{}, {"per_iteration": 0.5}])
+def test_shares_are_shown_with_and_without_iterations(per_iteration):
+    results = {
+        Task("regression", "jura", name, fold, dict): {
+            "r2": 0.5, "landmarks": landmarks, "share": landmarks / 100, **per_iteration
+        }
+        for name, landmarks in (("plain", 100.0), ("sparse", 20.0))
+        for fold in range(2)
+    }  # fmt: skip
+    share, text = sparse.share_summary(results)
+    assert share == pytest.approx(0.2)
+    assert ("of the time per iteration" in text) is bool(per_iteration)

@@ -36,7 +36,7 @@ class Landmarks:
         kernels of the others explain least.
     keep : None, int, float, or a pair of both
         Of a view with ``sparse=True``, the most of them that become relevance vectors: a number,
-        a share (a float of at most 1), or the smaller of two such caps. None is a share of .18, or
+        a share (a float of at most 1), or the smaller of two such caps. None is a share of .4, or
         40 if that is more; of fewer than 200, all.
 
     Examples

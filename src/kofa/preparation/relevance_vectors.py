@@ -153,7 +153,10 @@ def _candidates(
 def _with_widths_for_few(
     fit_data: FitData, learnt: LearntKernels, pools: Mapping[str, IntArray], rows: IntArray
 ) -> LearntKernels:
-    """The kernels with the widths at which the landmarks that are kept predict best."""
+    """The kernels with the widths at which the landmarks that are kept predict best.
+
+    Those that were learnt stay, unless others are better by more than chance.
+    """
     asked = [part for n in chosen_by_outputs(fit_data) for part in parts(fit_data.kernels[n])]
     if not any(map(learns_width, asked)) or len(rows) < tuning.VECTOR_PARTS * tuning.VECTOR_FEWEST:
         return learnt
@@ -162,24 +165,28 @@ def _with_widths_for_few(
     tried = [
         with_wider_kernels(fit_data, learnt, training, factor) for factor in tuning.VECTOR_WIDTHS
     ]
-    return min(tried, key=lambda one: _error(fit_data, one, pools, training))
+    errors = [_errors(fit_data, one, pools, training) for one in tried]
+    best = int(np.argmin([error.sum() for error in errors]))
+    gain = errors[0] - errors[best]
+    sure = gain.mean() > tuning.VECTOR_SURE * gain.std() / len(gain) ** 0.5
+    return tried[best] if sure else learnt
 
 
-def _error(
+def _errors(
     fit_data: FitData, learnt: LearntKernels, pools: Mapping[str, IntArray], training: TrainingSet
-) -> float:
-    """Of samples predicted from landmarks that are chosen among the others."""
+) -> Array:
+    """Σ_d (y − ŷ)² of samples, each predicted from landmarks that are chosen among others."""
     candidates, base = _candidates(fit_data, learnt, pools, training)
     outputs, n = training.outputs, len(training.rows)
-    order, error = np.random.default_rng(0).permutation(n), 0.0
+    order, errors = np.random.default_rng(0).permutation(n), list[Array]()
     for part in range(
         min(tuning.VECTOR_PARTS, -(-tuning.VECTOR_ENOUGH * tuning.VECTOR_PARTS // n))
     ):
         known = np.sort(np.delete(order, np.s_[part :: tuning.VECTOR_PARTS]))
         new = np.sort(order[part :: tuning.VECTOR_PARTS])
         squares = squared_errors(candidates, outputs.Y, learnt.noise, outputs.noises, base, known)
-        error += float((squares * outputs.seen[new]).sum())
-    return error
+        errors.append((squares * outputs.seen[new]).sum(axis=1))
+    return np.concatenate(errors)
 
 
 def _scoring_rows(
