@@ -25,6 +25,7 @@ from kofa.inference.engine import Engine, Latents
 from kofa.inference.explained import Explained
 from kofa.inference.fit import best_of
 from kofa.inference.observations import Rows
+from kofa.inference.posterior import complete
 from kofa.inference.predictive import Basis, predictive
 from kofa.inference.read_out import read_out
 from kofa.inference.regression import ReadOut
@@ -107,7 +108,7 @@ def fit(
     Z[seen] = np.asarray(own_Z)
     fitted = Fitted(
         completed,
-        run.state,
+        complete(run.state),
         _read_outs(found, rng),
         basis,
         run.converged,
@@ -296,7 +297,7 @@ def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
         calibrated = Calibration()
         if view.likelihood.has("log_predictive"):
             calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
-        readouts[name] = ReadOut(q, *calibrated)
+        readouts[name] = ReadOut(complete(q), *calibrated)
     return readouts
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kofa.inference.observations import Rows, group_slices
+from kofa.inference.own_bases import OwnBases
 from kofa.inference.posterior import State, ViewPosterior, Weights
 from kofa.linalg import (
     Array,
@@ -102,8 +103,10 @@ def _bound_is_tight(state: State, views: Iterable[str]) -> bool:
 def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) -> Array:
     """`LocalSystem.sums` of one view; `bare`: as if its weights had a mean of zero."""
     q, tau = view.weights, view.precision
+    if groups.alone and isinstance(q.basis, OwnBases):
+        return np.concatenate([_own_sums(view, q.basis, some, tight, bare) for some in q.basis.pieces])
     mean = 0.0 * q.mean if bare else q.mean
-    of_mean, of_spread = _packed_moments(q, mean, tau, groups)
+    of_mean, of_spread = pack(groups.gram(mean, tau)), pack(q.covariances(tau, groups))
     G = of_mean + of_spread
     # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
     shared = q.columns.size == 1
@@ -116,20 +119,29 @@ def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) 
     return np.concatenate([G, offset, *precision], axis=1)
 
 
-def _packed_moments(q: Weights, mean: Array, tau: Array, groups: Groups) -> tuple[Array, Array]:
-    """Σ_{d in g} τ_d ⟨w_d⟩⟨w_d⟩ᵀ and Σ_{d in g} τ_d Σ_wd, packed: each (G, K(K+1)/2)."""
-    if groups.alone and q.columns.alone:  # half of each matrix is enough
-        of_mean = pack_outer(mean)
-        of_mean *= tau[:, None]
-        return of_mean, tau[:, None] * q.own_covariances
-    return pack(groups.gram(mean, tau)), pack(q.covariances(tau, groups))
+def _own_sums(
+    view: ViewPosterior, bases: OwnBases, some: slice, tight: bool, bare: bool = False
+) -> Array:
+    """The same of some columns that have holes of their own, one by one."""
+    q, tau = view.weights, view.precision[some]
+    mean, z_mean = 0.0 * q.mean[some] if bare else q.mean[some], q.z_mean[some]
+    covariance = bases.covariances(some)
+    of_mean, of_spread = pack_outer(mean), pack(covariance)
+    of_mean *= tau[:, None]
+    of_spread *= tau[:, None]
+    # G_d z̄_d − τ_d ȳ_d ⟨w_d⟩
+    along = (mean * z_mean).sum(1) - q.y_mean[some]
+    offset = along[:, None] * mean + (covariance @ z_mean[..., None])[..., 0]
+    offset *= tau[:, None]
+    precision = [] if tight else [view.rho * of_mean + of_spread]
+    return np.concatenate([of_mean + of_spread, offset, *precision], axis=1)
 
 
 def _column_pull(q: Weights, mean: Array, tau: Array) -> Array:
     """G_d z̄_d for every column: (D, K)."""
-    z_mean = q.z_mean[q.columns.label]
-    along = q.scales * q.columns.matmul(z_mean, q.basis)
-    covariance = q.columns.matmul(along, q.basis.swapaxes(-1, -2))
+    z_mean, basis = q.z_mean[q.columns.label], np.asarray(q.basis)
+    along = q.scales * q.columns.matmul(z_mean, basis)
+    covariance = q.columns.matmul(along, basis.swapaxes(-1, -2))
     of_mean = mean * (mean * z_mean).sum(1, keepdims=True)
     pull: Array = tau[:, None] * (of_mean + covariance)
     return pull

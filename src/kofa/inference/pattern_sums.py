@@ -1,0 +1,88 @@
+"""Sums over the rows that have each group of columns, worked out for some groups at a time.
+
+Where columns are many, each with holes of its own, and rows few, K² numbers for each column would
+take far more memory than the data. The sums follow from those of the patterns of rows, of which
+there are no more than rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kofa.linalg import Array, BoolArray, pack_outer
+
+_SMALL = 2**20  # numbers that are kept whatever the size of the data (8 MiB)
+_SMALL_SHARE = 0.25  # of the data: sums of this size are kept as well
+
+
+def by_pattern(n_patterns: int, n_groups: int, size: int) -> bool:
+    """Whether the sums, so many numbers for each group, are better not kept."""
+    return n_groups * size > _SMALL and size > _SMALL_SHARE * n_patterns and n_patterns < n_groups
+
+
+@dataclass(frozen=True, eq=False)
+class PatternSums:
+    """Σ of what belongs to patterns of rows, over those that have each group of columns."""
+
+    having: tuple[BoolArray, ...]  # of each block of rows (P, G): which groups its patterns have
+    numbers: tuple[Array, ...]  # (P, ·)
+
+    __array_ufunc__ = None  # so that an array leaves additions to this class
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.having[0].shape[1], self.numbers[0].shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, some: Any) -> Array:
+        """The sums of some groups: (·, ·)."""
+        parts = zip(self.having, self.numbers, strict=True)
+        return np.asarray(sum(has[:, some].T.astype(float) @ one for has, one in parts))
+
+    def of(self, groups: slice) -> PatternSums:
+        """Of some groups only."""
+        return PatternSums(tuple(has[:, groups] for has in self.having), self.numbers)
+
+    def __add__(self, other: PatternSums | Array) -> PatternSums | Array:
+        """Of more rows."""
+        if isinstance(other, np.ndarray):
+            return self[:] + other
+        both = PatternSums(self.having + other.having, self.numbers + other.numbers)
+        n_patterns = sum(len(one) for one in both.numbers)
+        return both if by_pattern(n_patterns, *both.shape) else both[:]
+
+    __radd__ = __add__
+
+    def __mul__(self, times: float) -> PatternSums:
+        """Of rows that count so many times."""
+        return PatternSums(self.having, tuple(one * times for one in self.numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class CentredSums:
+    """Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ of each group of columns, packed."""
+
+    sums: PatternSums
+    n: Array  # (G,)
+    z_mean: Array  # (G, K)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.sums.shape
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    def __getitem__(self, some: Any) -> Array:
+        """Those of some groups: (·, K(K+1)/2)."""
+        shift = pack_outer(self.z_mean[some])
+        shift *= self.n[some, None]
+        return np.subtract(self.sums[some], shift, out=shift)
+
+
+Packed = Array | CentredSums  # (G, K(K+1)/2): symmetric matrices, of which some are asked for
