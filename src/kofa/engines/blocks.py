@@ -126,10 +126,14 @@ class BlockEngine(ABC):
 
         Views that are not Gaussian are replaced by surrogates that are tangent at the old one.
         """
-        e = local_system(state, self.columns)
+        e = self._local_system(state)
         if not any(self.likelihoods.values()):  # nothing depends on the old one
             return self._pass(partial(swept, state=None, e=e), e.n_factors)
         return self._pass(partial(swept, state=state, e=e), e.n_factors, Z)
+
+    def _local_system(self, state: State) -> LocalSystem:
+        """What the global factors say to every sample."""
+        return local_system(state, self.columns)
 
     def summarise(self, Z: Array) -> Statistics:
         """Statistics of a Z known without uncertainty."""

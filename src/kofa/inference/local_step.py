@@ -40,6 +40,7 @@ class LocalSystem:
 
     loadings: Mapping[str, Array]  # of each view (D, K): τ_d ⟨w_d⟩
     sums: Array  # (G, ·): metric, offset and, where it is not the metric, precision side by side
+    by_pattern: bool = False  # whether they are summed up for each pattern of some rows: (P, ·)
 
     @property
     def n_factors(self) -> int:
@@ -68,6 +69,36 @@ def local_system(state: State, columns: Mapping[str, Groups]) -> LocalSystem:
     tight = _bound_is_tight(state, columns)
     sums = [_sums(state[name], groups, tight) for name, groups in columns.items()]
     return LocalSystem({name: state[name].loading for name in columns}, np.concatenate(sums))
+
+
+def local_system_of(state: State, rows: Rows) -> LocalSystem:
+    """The same for some rows; by pattern where columns with holes of their own are many.
+
+    Then the numbers of each column are there for a moment only.
+    """
+    columns = rows.columns
+    bases = [state[name].weights.basis for name in columns]
+    if not any(isinstance(B, OwnBases) and B.packed is None for B in bases):
+        return local_system(state, columns)
+    tight, total = _bound_is_tight(state, columns), np.zeros(1)
+    slices = group_slices(columns)
+    for name, groups in columns.items():
+        total = total + _sums_of_patterns(state[name], rows.patterns[:, slices[name]], groups, tight)
+    return LocalSystem({name: state[name].loading for name in columns}, total, by_pattern=True)
+
+
+def _sums_of_patterns(
+    view: ViewPosterior, observed: BoolArray, groups: Groups, tight: bool
+) -> Array:
+    """The sums over the groups (P, G) that each pattern has."""
+    bases = view.weights.basis
+    if not (groups.alone and isinstance(bases, OwnBases)):
+        return np.asarray(observed.astype(float) @ _sums(view, groups, tight))
+    parts = (
+        observed[:, some].astype(float) @ _own_sums(view, bases, some, tight)
+        for some in bases.pieces
+    )
+    return np.asarray(sum(parts))
 
 
 def local_system_by_pattern(state: State, rows: Rows, aside: bool = False) -> LocalSystem:
@@ -183,7 +214,7 @@ def augment(rows: Rows, state: State, Z: Array) -> Rows:
 
 def local_step(rows: Rows, e: LocalSystem) -> Latent:
     """q(z_n) of every row given its pseudo-observations, in closed form."""
-    total = replace(e, sums=rows.patterns.astype(float) @ e.sums)
+    total = e if e.by_pattern else replace(e, sums=rows.patterns.astype(float) @ e.sums)
     pull = np.zeros((rows.n_samples, e.n_factors))
     for name, view in rows.views.items():
         pull += product(view.values, e.loadings[name])
