@@ -76,6 +76,10 @@ class Samples:
             place = np.full(self.n, -1)
             place[self.position[table.name]] = np.arange(len(table.values))
             return Placed(table.values, place)
+        if len(table.values) == self.n and (self.position[table.name] == np.arange(self.n)).all():
+            values = table.values.view()
+            values.flags.writeable = False  # it is the caller's, maybe
+            return values
         values = np.full((self.n, table.values.shape[1]), np.nan)
         values[self.position[table.name]] = table.values
         return values
