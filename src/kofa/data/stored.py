@@ -186,6 +186,10 @@ class Encoded(Derived):
         """Of the numbers, relative to these."""
         return float(np.finfo(self._none.dtype).eps)
 
+    def slices(self) -> Iterator[slice]:
+        in_memory = isinstance(self.values, np.ndarray)
+        return row_slices(self.values) if in_memory else super().slices()
+
     def read(self, rows: slice | IntArray) -> Array:
         return self.encode(self.values[rows])
 

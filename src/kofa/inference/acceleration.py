@@ -15,17 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kofa import tuning
+from kofa.inference.pattern_sums import PatternMeans, along
 from kofa.inference.posterior import Gamma, State, ViewPosterior
 from kofa.linalg import Array, IntArray
 
 # What an iteration begins with, by view and name, or differences of it.
-Numbers = NDArray[np.floating[Any]]
+Numbers = NDArray[np.floating[Any]] | PatternMeans
 Point = Mapping[str, Mapping[str, Numbers]]
 
 _MEANS = ("mean", "y_mean", "z_mean")
@@ -67,13 +70,18 @@ class Trail:
 
     def keep(self, factors: IntArray) -> Trail:
         """Without all factors but these."""
-        along = ("mean", "z_mean", "alpha")
-        return self._each(lambda name, x: x[..., factors] if name in along else x)
+        by_factor = ("mean", "z_mean", "alpha")
+        return self._each(lambda name, x: along(x, factors) if name in by_factor else x)
 
     def rotated(self, R: Array) -> Trail:
         """As it would be after z ← R z."""
         right = {"mean": np.asarray(np.linalg.inv(R), dtype=float), "z_mean": R.T}
         return self._each(lambda name, x: x @ right[name] if name in right else x)
+
+    def complete(self) -> dict[str, tuple[Point, ...]]:
+        """Its parts as arrays."""
+        whole = self._each(lambda _, x: np.asarray(x))
+        return {"steps": whole.steps, "moves": whole.moves}
 
     def _each(self, change: Callable[[str, Numbers], Numbers]) -> Trail:
         def changed(point: Point) -> Point:
@@ -145,7 +153,7 @@ def _learnt(view: ViewPosterior) -> Iterator[tuple[str, Gamma]]:
 
 def _difference(one: Point, other: Point) -> Point:
     return {
-        view: {name: np.asarray(x - other[view][name]) for name, x in of.items()}
+        view: {name: x - other[view][name] for name, x in of.items()}
         for view, of in one.items()
     }
 
@@ -163,11 +171,8 @@ def _moved_view(
     weights: Sequence[float],
     points: Sequence[Mapping[str, Numbers]],
 ) -> ViewPosterior:
-    def move(name: str) -> Array:
-        total = np.zeros(points[0][name].shape)
-        for weight, point in zip(weights, points, strict=True):
-            total += weight * point[name]
-        return total
+    def move(name: str) -> Any:
+        return reduce(add, (w * point[name] for w, point in zip(weights, points, strict=True)))
 
     q = {name: getattr(view.weights, name) + move(name) for name in _MEANS}
     rates: dict[str, Any] = {

@@ -7,13 +7,14 @@ there are no more than rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kofa.linalg import Array, BoolArray, pack_outer
+from kofa.linalg import Array, BoolArray, IntArray, pack_outer, pieces
 
+_AT_ONCE = 2**18  # numbers of a temporary
 _SMALL = 2**20  # numbers that are kept whatever the size of the data (8 MiB)
 _SMALL_SHARE = 0.25  # of the data: sums of this size are kept as well
 
@@ -21,6 +22,14 @@ _SMALL_SHARE = 0.25  # of the data: sums of this size are kept as well
 def by_pattern(n_patterns: int, n_groups: int, size: int) -> bool:
     """Whether the sums, so many numbers for each group, are better not kept."""
     return n_groups * size > _SMALL and size > _SMALL_SHARE * n_patterns and n_patterns < n_groups
+
+
+def sums_of(having: BoolArray, numbers: Array) -> Array:
+    """Σ of numbers of the patterns over those that have each group, without a copy of all (P, G)."""
+    found = np.empty((having.shape[1], *numbers.shape[1:]))
+    for some in pieces(len(found), len(having), _AT_ONCE):
+        np.matmul(having[:, some].T.astype(float), numbers, out=found[some])
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +51,7 @@ class PatternSums:
     def __getitem__(self, some: Any) -> Array:
         """The sums of some groups: (·, ·)."""
         parts = zip(self.having, self.numbers, strict=True)
-        return np.asarray(sum(has[:, some].T.astype(float) @ one for has, one in parts))
+        return np.asarray(sum(sums_of(has[:, some], one) for has, one in parts))
 
     def of(self, groups: slice) -> PatternSums:
         """Of some groups only."""
@@ -64,12 +73,86 @@ class PatternSums:
 
 
 @dataclass(frozen=True, eq=False)
+class PatternMeans:
+    """z̄ of each group of columns, or differences of such: sums over patterns by n."""
+
+    sums: PatternSums  # (G, K)
+    counts: tuple[Array, ...]  # of each block of rows (P,): how many rows a pattern has
+    n: Array  # (G,)
+
+    __array_ufunc__ = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.sums.shape
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    def __getitem__(self, some: Any) -> Array:
+        """Those of some groups: (·, K)."""
+        return np.asarray(self.sums[some] / self.n[some, None])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        whole = self[:]
+        return whole if dtype is None else whole.astype(dtype)
+
+    def __add__(self, other: PatternMeans | Array) -> PatternMeans | Array:
+        if isinstance(other, np.ndarray):
+            return self[:] + other
+        sums = tuple(a + b for a, b in zip(self.sums.numbers, other.sums.numbers, strict=True))
+        counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
+        return PatternMeans(replace(self.sums, numbers=sums), counts, self.n)
+
+    __radd__ = __add__
+
+    def __mul__(self, by: float) -> PatternMeans:
+        return PatternMeans(self.sums * by, tuple(by * one for one in self.counts), self.n)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: PatternMeans | Array) -> PatternMeans | Array:
+        return self + -1.0 * other
+
+    def __rsub__(self, other: Array) -> Array:
+        return other - self[:]
+
+    def __matmul__(self, by: Array) -> PatternMeans:
+        numbers = tuple(one @ by for one in self.sums.numbers)
+        return replace(self, sums=replace(self.sums, numbers=numbers))
+
+    def less(self, shift: Array) -> PatternMeans:
+        """z̄ − shift."""
+        parts = zip(self.sums.numbers, self.counts, strict=True)
+        numbers = tuple(one - np.multiply.outer(count, shift) for one, count in parts)
+        return replace(self, sums=replace(self.sums, numbers=numbers))
+
+    def keep(self, factors: IntArray) -> PatternMeans:
+        """Along these factors only."""
+        numbers = tuple(one[:, factors] for one in self.sums.numbers)
+        return replace(self, sums=replace(self.sums, numbers=numbers))
+
+
+Means = Array | PatternMeans  # (G, K)
+
+
+def less_shift(means: Means, shift: Array) -> Means:
+    """z̄ − shift of each group."""
+    return means.less(shift) if isinstance(means, PatternMeans) else means - shift
+
+
+def along(means: Means, factors: IntArray) -> Means:
+    """z̄ of each group along some factors."""
+    return means.keep(factors) if isinstance(means, PatternMeans) else means[..., factors]
+
+
+@dataclass(frozen=True, eq=False)
 class CentredSums:
     """Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ of each group of columns, packed."""
 
     sums: PatternSums
     n: Array  # (G,)
-    z_mean: Array  # (G, K)
+    z_mean: Means  # (G, K)
 
     @property
     def shape(self) -> tuple[int, int]:

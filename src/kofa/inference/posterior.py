@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from kofa.inference.own_bases import OwnBases
-from kofa.inference.pattern_sums import Packed
+from kofa.inference.pattern_sums import Means, Packed, along, less_shift
 from kofa.linalg import Array, Groups, IntArray, by_rows, products, quadratic_diagonals, unpack
 
 
@@ -93,7 +93,7 @@ class Weights:
     scales: Array  # (D, L)
     columns: Groups
     y_mean: Array  # (D,)
-    z_mean: Array  # (G, K)
+    z_mean: Means  # (G, K)
     bias_variance: Array  # (D,)
     # log |det B_g| (G,), where the update of the weights left it
     log_volume: Array | None = field(default=None, init=False)
@@ -123,8 +123,9 @@ class Weights:
     def complete(self) -> Weights:
         """The same with bases that are worked out, as they are saved."""
         if not isinstance(self.basis, OwnBases):
-            return self
-        return replace(self, basis=np.asarray(self.basis), scales=np.ones(self.scales.shape))
+            return replace(self, z_mean=np.asarray(self.z_mean))
+        basis, z_mean = np.asarray(self.basis), np.asarray(self.z_mean)
+        return replace(self, basis=basis, scales=np.ones(self.scales.shape), z_mean=z_mean)
 
     def traces(self, S: Packed) -> Array:
         """tr(S_g Σ_wd) of every column, for a packed matrix of each group (G, K(K+1)/2): (D,)."""
@@ -200,7 +201,7 @@ class Weights:
             self,
             mean=self.mean @ inverse,
             basis=basis.turned(inverse) if isinstance(basis, OwnBases) else inverse.T @ basis,
-            z_mean=(self.z_mean - shift) @ rotation.T,
+            z_mean=less_shift(self.z_mean, shift) @ rotation.T,
         )
 
     def take(self, some: IntArray) -> Weights:
@@ -229,7 +230,7 @@ class Weights:
             self,
             mean=self.mean[:, factors],
             basis=basis.keep(factors) if isinstance(basis, OwnBases) else basis[:, factors],
-            z_mean=self.z_mean[:, factors],
+            z_mean=along(self.z_mean, factors),
         )
 
 

@@ -136,4 +136,4 @@ def some_samples(
     rows = np.zeros(engine.n_samples, dtype=bool)
     rows[rng.choice(engine.n_samples, tuning.FIRST_SAMPLES, replace=False)] = True
     some = engine.part(roles, rows)
-    return some if some.summarise(some.zeros(1)).n_group.all() else None
+    return some if some.summarise(some.zeros(1)).n_group[:].all() else None

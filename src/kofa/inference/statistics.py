@@ -11,9 +11,17 @@ import numpy as np
 
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Observations, Rows, group_slices
-from kofa.inference.pattern_sums import CentredSums, Packed, PatternSums, by_pattern
+from kofa.inference.pattern_sums import (
+    CentredSums,
+    Means,
+    Packed,
+    PatternMeans,
+    PatternSums,
+    by_pattern,
+    sums_of,
+)
 from kofa.inference.posterior import Weights
-from kofa.linalg import Array, BoolArray, Groups, cross, pack, pack_outer, pieces, unpack
+from kofa.linalg import Array, BoolArray, Groups, cross, pack, pack_outer, unpack
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +72,11 @@ class Statistics:
     z_sum: Array  # (K,)
     S: Array  # (K, K): Σ ⟨z zᵀ⟩ over all samples
     logdet: float  # Σ log |Σ_n|
-    z_group: Array  # (G, K): Σ ⟨z⟩ over the samples that have the column group
+    z_group: Array | PatternSums  # (G, K): Σ ⟨z⟩ over the samples that have the column group
     S_group: Array | PatternSums  # (G, K(K+1)/2), packed: Σ ⟨z zᵀ⟩ likewise
     # likewise: Σ ⟨z⟩⟨z⟩ᵀ; only where some view is not Gaussian, else (0, …)
     M_group: Array | PatternSums
-    n_group: Array  # (G,): number of samples that have the column group
+    n_group: Array | PatternSums  # (G, 1): number of samples that have the column group
     views: Mapping[str, ViewSums]
     columns: Mapping[str, Groups]  # of each view, the same in all blocks
     augmented: frozenset[str]  # views whose values are pseudo-observations
@@ -116,7 +124,9 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
     # Σ ⟨z zᵀ⟩ of each pattern = count · Σ_p + Σ m mᵀ
     of_means = pack_outer(q.mean) if patterns.alone else pack(patterns.gram(q.mean))
     second = counts[:, None] * pack(q.covariance) + of_means
-    z_group, n_group, S_group = _by_group(rows.patterns, patterns.sum(q.mean), counts, second)
+    n_group, z_group, S_group = _by_group(
+        rows.patterns, counts[:, None], patterns.sum(q.mean), second
+    )
     none = np.empty((0, second.shape[1]))
     return Statistics(
         n_samples=float(len(q.mean)),
@@ -134,23 +144,11 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
 
 
 def _by_group(having: BoolArray, *numbers: Array) -> list[Any]:
-    """Σ of numbers of the patterns over those that have each group; the last may be many."""
-    *few, many = numbers
-    if by_pattern(*having.shape, many.shape[1]):
-        return [*(_sum_of(having, one) for one in few), PatternSums((having,), (many,))]
-    columns = [one if one.ndim > 1 else one[:, None] for one in numbers]
-    found = _sum_of(having, np.concatenate(columns, axis=1))
-    ends = np.cumsum([one.shape[1] for one in columns])[:-1]
-    shapes = [(-1, *one.shape[1:]) for one in numbers]
-    return [x.reshape(n) for x, n in zip(np.split(found, ends, axis=1), shapes, strict=True)]
-
-
-def _sum_of(having: BoolArray, numbers: Array) -> Array:
-    """havingᵀ numbers, without a copy of all patterns as numbers."""
-    found = np.empty((having.shape[1], *numbers.shape[1:]))
-    for some in pieces(len(found), len(having), 2**20):
-        np.matmul(having[:, some].T.astype(float), numbers, out=found[some])
-    return found
+    """Σ of numbers of the patterns over those that have each group of columns."""
+    if by_pattern(*having.shape, max(one.shape[1] for one in numbers)):
+        return [PatternSums((having,), (one,)) for one in numbers]
+    found = sums_of(having, np.concatenate(numbers, axis=1))
+    return np.split(found, np.cumsum([one.shape[1] for one in numbers])[:-1], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +159,7 @@ class ViewStatistics:
     columns: Groups
     y_mean: Array  # (D,)
     y_square: Array  # (D,): Σ (y − ȳ)²
-    z_mean: Array  # (G, K)
+    z_mean: Means  # (G, K)
     packed: Packed  # (G, K(K+1)/2): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
     packed_of_means: Packed | None  # likewise Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ, where the view is not Gaussian
     R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
@@ -194,20 +192,29 @@ def centred(stats: Statistics) -> dict[str, ViewStatistics]:
 
 
 def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics:
-    n, columns, sums = stats.n_group[groups], stats.columns[name], stats.views[name]
-    z_mean = stats.z_group[groups] / n[:, None]
+    n, columns, sums = stats.n_group[groups][:, 0], stats.columns[name], stats.views[name]
+    z_mean = _means(stats.z_group, stats.n_group, groups, n)
     y_mean = sums.y_sum / n[columns.label]
     y_square = sums.y_square - sums.y_sum * y_mean
     S = _less_mean(stats.S_group, groups, n, z_mean)
     M = _less_mean(stats.M_group, groups, n, z_mean) if name in stats.augmented else None
-    R = sums.R - sums.y_sum[:, None] * z_mean[columns.label]
+    R = z_mean[columns.label]
+    R *= sums.y_sum[:, None]
+    R = np.subtract(sums.R, R, out=R)
     return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess, sums.rounding)
 
 
-def _less_mean(sums: Array | PatternSums, groups: slice, n: Array, z_mean: Array) -> Packed:
+def _means(z: Array | PatternSums, n: Array | PatternSums, groups: slice, of_groups: Array) -> Means:
+    """z̄ of some groups."""
+    if isinstance(z, PatternSums) and isinstance(n, PatternSums):
+        return PatternMeans(z.of(groups), tuple(one[:, 0] for one in n.numbers), of_groups)
+    return np.asarray(z[groups] / of_groups[:, None])
+
+
+def _less_mean(sums: Array | PatternSums, groups: slice, n: Array, z_mean: Means) -> Packed:
     """Σ − n z̄ z̄ᵀ of some groups, packed."""
     if isinstance(sums, PatternSums):
         return CentredSums(sums.of(groups), n, z_mean)
-    shift = pack_outer(z_mean)
+    shift = pack_outer(np.asarray(z_mean))
     shift *= n[:, None]
     return np.subtract(sums[groups], shift, out=shift)

@@ -221,7 +221,7 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
     }
     held = {field.name: getattr(run, field.name) for field in fields(run)}
     held["Z"] = _factors_to_keep(run)
-    trail = {"steps": run.trail.steps, "moves": run.trail.moves}
+    trail = run.trail.complete()
     return held | {"state": tuple(complete(run.state).values()), "history": history, "trail": trail}
 
 
