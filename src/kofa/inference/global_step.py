@@ -88,7 +88,7 @@ def _update_own(
     s: ViewStatistics, alpha: Array, gamma: Array, tau: Array, rho: float
 ) -> Weights:
     """The same of columns that have holes of their own, in one pass over these."""
-    (n, k), r = s.R.shape, tau[:, None] * s.R
+    n, k = s.R.shape
     mean, variance, log_volume, residual = (np.empty(of) for of in ((n, k), (n, k), n, n))
     packed = None if isinstance(s.packed, CentredSums) else np.empty(s.packed.shape)
     for some in pieces(n, k**2):
@@ -101,7 +101,8 @@ def _update_own(
             M = unpack(s.packed_of_means[some], k)
             step, _ = inverse_root(M + rho * (S - M), alpha, gamma[some], tau[some])
         # ⟨w_d⟩ = τ_d Σ_wd r_c,d where ρ = 1
-        w = mean[some] = (step.swapaxes(-1, -2) @ (step @ r[some, :, None]))[..., 0]
+        r = tau[some, None] * s.R[some]
+        w = mean[some] = (step.swapaxes(-1, -2) @ (step @ r[..., None]))[..., 0]
         variance[some] = np.diagonal(covariance, axis1=-2, axis2=-1)
         residual[some] = products(S, covariance)
         if s.packed_of_means is None:

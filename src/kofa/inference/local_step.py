@@ -9,6 +9,7 @@ import numpy as np
 
 from kofa.inference.observations import Rows, group_slices
 from kofa.inference.own_bases import OwnBases
+from kofa.inference.pattern_sums import totals_of
 from kofa.inference.posterior import State, ViewPosterior, Weights
 from kofa.linalg import (
     Array,
@@ -93,7 +94,7 @@ def _sums_of_patterns(
     """The sums over the groups (P, G) that each pattern has."""
     bases = view.weights.basis
     if not (groups.alone and isinstance(bases, OwnBases)):
-        return np.asarray(observed.astype(float) @ _sums(view, groups, tight))
+        return totals_of(observed, _sums(view, groups, tight))
     parts = (
         observed[:, some].astype(float) @ _own_sums(view, bases, some, tight)
         for some in bases.pieces
@@ -214,7 +215,7 @@ def augment(rows: Rows, state: State, Z: Array) -> Rows:
 
 def local_step(rows: Rows, e: LocalSystem) -> Latent:
     """q(z_n) of every row given its pseudo-observations, in closed form."""
-    total = e if e.by_pattern else replace(e, sums=rows.patterns.astype(float) @ e.sums)
+    total = e if e.by_pattern else replace(e, sums=totals_of(rows.patterns, e.sums))
     pull = np.zeros((rows.n_samples, e.n_factors))
     for name, view in rows.views.items():
         pull += product(view.values, e.loadings[name])

@@ -15,8 +15,8 @@ import numpy as np
 from kofa.linalg import Array, BoolArray, IntArray, pack_outer, pieces
 
 _AT_ONCE = 2**18  # numbers of a temporary
-_SMALL = 2**20  # numbers that are kept whatever the size of the data (8 MiB)
-_SMALL_SHARE = 0.25  # of the data: sums of this size are kept as well
+_SMALL = 2**19  # numbers that are kept whatever the size of the data (4 MiB)
+_SMALL_SHARE = 0.1  # of the data: sums of this size are kept as well
 
 
 def by_pattern(n_patterns: int, n_groups: int, size: int) -> bool:
@@ -29,6 +29,14 @@ def sums_of(having: BoolArray, numbers: Array) -> Array:
     found = np.empty((having.shape[1], *numbers.shape[1:]))
     for some in pieces(len(found), len(having), _AT_ONCE):
         np.matmul(having[:, some].T.astype(float), numbers, out=found[some])
+    return found
+
+
+def totals_of(having: BoolArray, numbers: Array) -> Array:
+    """Σ of numbers of the groups over those that each pattern has, likewise: (P, ·)."""
+    found = np.zeros((len(having), numbers.shape[1]))
+    for some in pieces(having.shape[1], len(having), _AT_ONCE):
+        found += having[:, some].astype(float) @ numbers[some]
     return found
 
 

@@ -120,6 +120,10 @@ class Weights:
             same.__dict__["variance"] = variance
         return same
 
+    def lean(self) -> Weights:
+        """The same without what only the bound needs."""
+        return replace(self)
+
     def complete(self) -> Weights:
         """The same with bases that are worked out, as they are saved."""
         if not isinstance(self.basis, OwnBases):
@@ -305,6 +309,11 @@ def n_factors_of(state: State) -> int:
 def keep(state: State, factors: IntArray) -> State:
     """Forget all factors but these."""
     return {name: view.keep(factors) for name, view in state.items()}
+
+
+def lean(state: State) -> State:
+    """The same without what only the bound needs."""
+    return {name: replace(view, weights=view.weights.lean()) for name, view in state.items()}
 
 
 def complete(state: State) -> State:

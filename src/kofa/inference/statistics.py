@@ -112,6 +112,11 @@ class Statistics:
             self.augmented,
         )
 
+    def of_samples(self) -> Statistics:
+        """Without the sums of columns, which take memory."""
+        none = np.empty((0, 1))
+        return replace(self, z_group=none, S_group=none, M_group=none, n_group=none, views={})
+
     def with_sums(self, name: str, sums: ViewSums) -> Statistics:
         """The statistics after the bound of a view was moved, where q(z) stays."""
         return replace(self, views={**self.views, name: sums})
