@@ -196,6 +196,8 @@ def _best_of_starts(
     with threads_for(work):
         Z = leading = spectral(engine, settings.n_factors, rng, above_noise)
         prepared, state = prepare_and_start(engine, plan.roles, Z)
+        if n_init == 1:  # no other start needs the priors: theirs take memory
+            prepared = state
     for nth in range(first, first + n_init):
         with threads_for(work):
             if nth > first:

@@ -43,6 +43,8 @@ def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journ
 
 def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
     """Without all factors but these."""
+    if np.array_equal(factors, np.arange(now.n_factors)):
+        return replace(now, floor=-np.inf)
     return replace(
         now,
         state=keep(now.state, factors),

@@ -41,7 +41,9 @@ class OwnBases:
         return pieces(len(self), len(self.alpha) ** 2)
 
     def __getitem__(self, some: Any) -> Array:
-        """B_d of some columns: (·, L, K)."""
+        """B_d of some columns (·, L, K), or of one."""
+        if isinstance(some, int | np.integer):
+            return np.asarray(self[some : some + 1][0])
         S = unpack(self.S[some], len(self.alpha))
         half = inverse_root(S, self.alpha, self.gamma[some], self.tau[some])[0]
         basis = half.swapaxes(-1, -2)
