@@ -75,10 +75,14 @@ class _Blocks:
     transform: Callable[[Array], Array] | None
 
     def __iter__(self) -> Iterator[Array]:
-        stored = isinstance(self.values, Stored)
-        for where in self.values.slices() if stored else row_slices(self.values):
-            block = self.values.read(where) if stored else self.values[where]
+        for where in slices_of(self.values):
+            block = self.values[where]
             yield block if self.transform is None else self.transform(block)
+
+
+def slices_of(values: Values) -> Iterator[slice]:
+    """Consecutive rows that are a block."""
+    return values.slices() if isinstance(values, Stored) else row_slices(values)
 
 
 def row_slices(values: Array) -> Iterator[slice]:
@@ -187,8 +191,8 @@ class Encoded(Derived):
         return float(np.finfo(self._none.dtype).eps)
 
     def slices(self) -> Iterator[slice]:
-        in_memory = isinstance(self.values, np.ndarray)
-        return row_slices(self.values) if in_memory else super().slices()
+        values = self.values
+        return super().slices() if isinstance(values, Stored) else row_slices(values)
 
     def read(self, rows: slice | IntArray) -> Array:
         return self.encode(self.values[rows])

@@ -99,7 +99,8 @@ class InMemory(BlockEngine):
 
     def _by_pattern(self, n_factors: int) -> bool:
         """Whether the sums of columns are so many beside the rows that none are kept."""
-        return by_pattern(*self.rows.patterns.shape, n_factors * (n_factors + 1) // 2)
+        n_patterns, n_groups = self.rows.patterns.shape
+        return by_pattern(n_patterns, n_groups, n_factors * (n_factors + 1) // 2)
 
     def _local_system(self, state: State) -> LocalSystem:
         by_pattern = self._by_pattern(n_factors_of(state))

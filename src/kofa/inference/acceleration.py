@@ -20,15 +20,14 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kofa import tuning
-from kofa.inference.pattern_sums import PatternMeans, along
+from kofa.inference.pattern_sums import along
 from kofa.inference.posterior import Gamma, State, ViewPosterior
 from kofa.linalg import Array, IntArray
 
 # What an iteration begins with, by view and name, or differences of it.
-Numbers = NDArray[np.floating[Any]] | PatternMeans
+Numbers = Any  # an array, or `PatternMeans`
 Point = Mapping[str, Mapping[str, Numbers]]
 
 _MEANS = ("mean", "y_mean", "z_mean")

@@ -79,8 +79,7 @@ def explained(view: Observations, w: Weights, Z: Array, mean: Array) -> Explaine
     if not n:
         return _Block(view, w, Z, mean).explained()
     parts = (
-        _Block(view.take(some), w, Z[some], mean).explained()
-        for some in pieces(n, width, _AT_ONCE)
+        _Block(view.take(some), w, Z[some], mean).explained() for some in pieces(n, width, _AT_ONCE)
     )
     return reduce(add, parts)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
-from kofa.inference.statistics import ViewStatistics
 from kofa.inference.own_bases import OwnBases, inverse_root
 from kofa.inference.pattern_sums import CentredSums, Packed
+from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
+from kofa.inference.statistics import ViewStatistics
 from kofa.linalg import Array, Groups, pack, pieces, products, unpack
 
 
@@ -84,9 +84,7 @@ def _weights(
     return Weights(mean, basis, scales, s.columns, s.y_mean, s.z_mean, bias_variance)
 
 
-def _update_own(
-    s: ViewStatistics, alpha: Array, gamma: Array, tau: Array, rho: float
-) -> Weights:
+def _update_own(s: ViewStatistics, alpha: Array, gamma: Array, tau: Array, rho: float) -> Weights:
     """The same of columns that have holes of their own, in one pass over these."""
     n, k = s.R.shape
     mean, variance, log_volume, residual = (np.empty(of) for of in ((n, k), (n, k), n, n))

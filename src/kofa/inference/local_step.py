@@ -84,7 +84,9 @@ def local_system_of(state: State, rows: Rows) -> LocalSystem:
     tight, total = _bound_is_tight(state, columns), np.zeros(1)
     slices = group_slices(columns)
     for name, groups in columns.items():
-        total = total + _sums_of_patterns(state[name], rows.patterns[:, slices[name]], groups, tight)
+        total = total + _sums_of_patterns(
+            state[name], rows.patterns[:, slices[name]], groups, tight
+        )
     return LocalSystem({name: state[name].loading for name in columns}, total, by_pattern=True)
 
 
@@ -136,7 +138,8 @@ def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) 
     """`LocalSystem.sums` of one view; `bare`: as if its weights had a mean of zero."""
     q, tau = view.weights, view.precision
     if groups.alone and isinstance(q.basis, OwnBases):
-        return np.concatenate([_own_sums(view, q.basis, some, tight, bare) for some in q.basis.pieces])
+        parts = (_own_sums(view, q.basis, some, tight, bare) for some in q.basis.pieces)
+        return np.concatenate(list(parts))
     mean = 0.0 * q.mean if bare else q.mean
     of_mean, of_spread = pack(groups.gram(mean, tau)), pack(q.covariances(tau, groups))
     G = of_mean + of_spread

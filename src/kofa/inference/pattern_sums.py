@@ -7,6 +7,7 @@ there are no more than rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +26,7 @@ def by_pattern(n_patterns: int, n_groups: int, size: int) -> bool:
 
 
 def sums_of(having: BoolArray, numbers: Array) -> Array:
-    """Σ of numbers of the patterns over those that have each group, without a copy of all (P, G)."""
+    """Σ of numbers of the patterns over those that have each group; only pieces are copied."""
     found = np.empty((having.shape[1], *numbers.shape[1:]))
     for some in pieces(len(found), len(having), _AT_ONCE):
         np.matmul(having[:, some].T.astype(float), numbers, out=found[some])
@@ -100,6 +101,9 @@ class PatternMeans:
     def __getitem__(self, some: Any) -> Array:
         """Those of some groups: (·, K)."""
         return np.asarray(self.sums[some] / self.n[some, None])
+
+    def __iter__(self) -> Iterator[Array]:
+        yield from self[:]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         whole = self[:]

@@ -318,6 +318,4 @@ def lean(state: State) -> State:
 
 def complete(state: State) -> State:
     """The same with all that is worked out piece by piece in fit, as it is saved."""
-    return {
-        name: replace(view, weights=view.weights.complete()) for name, view in state.items()
-    }
+    return {name: replace(view, weights=view.weights.complete()) for name, view in state.items()}

@@ -150,7 +150,8 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
 
 def _by_group(having: BoolArray, *numbers: Array) -> list[Any]:
     """Σ of numbers of the patterns over those that have each group of columns."""
-    if by_pattern(*having.shape, max(one.shape[1] for one in numbers)):
+    n_patterns, n_groups = having.shape
+    if by_pattern(n_patterns, n_groups, max(one.shape[1] for one in numbers)):
         return [PatternSums((having,), (one,)) for one in numbers]
     found = sums_of(having, np.concatenate(numbers, axis=1))
     return np.split(found, np.cumsum([one.shape[1] for one in numbers])[:-1], axis=1)
@@ -209,11 +210,11 @@ def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics
     return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess, sums.rounding)
 
 
-def _means(z: Array | PatternSums, n: Array | PatternSums, groups: slice, of_groups: Array) -> Means:
+def _means(z: Array | PatternSums, n: Array | PatternSums, groups: slice, each: Array) -> Means:
     """z̄ of some groups."""
     if isinstance(z, PatternSums) and isinstance(n, PatternSums):
-        return PatternMeans(z.of(groups), tuple(one[:, 0] for one in n.numbers), of_groups)
-    return np.asarray(z[groups] / of_groups[:, None])
+        return PatternMeans(z.of(groups), tuple(one[:, 0] for one in n.numbers), each)
+    return np.asarray(z[groups] / each[:, None])
 
 
 def _less_mean(sums: Array | PatternSums, groups: slice, n: Array, z_mean: Means) -> Packed:
