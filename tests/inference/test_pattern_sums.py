@@ -37,5 +37,5 @@ def test_a_fit_is_the_same_where_no_sums_are_kept(rng, monkeypatch, sparse):
     kept, not_kept = fits
     assert kept.n_iter_ == not_kept.n_iter_
     np.testing.assert_allclose(not_kept.lower_bounds_, kept.lower_bounds_, rtol=1e-7)
-    a, b = (np.asarray(fit.predict({"y": Y}, "y")) for fit in fits)
+    a, b = (np.asarray(fit.reconstruct({"y": Y})["y"]) for fit in fits)
     np.testing.assert_allclose(a, b, atol=1e-5)
