@@ -25,6 +25,7 @@ from kofa.inference.engine import Engine, Latents
 from kofa.inference.explained import Explained
 from kofa.inference.fit import best_of
 from kofa.inference.observations import Rows
+from kofa.inference.posterior import complete
 from kofa.inference.predictive import Basis, predictive
 from kofa.inference.read_out import read_out
 from kofa.inference.regression import ReadOut
@@ -107,7 +108,7 @@ def fit(
     Z[seen] = np.asarray(own_Z)
     fitted = Fitted(
         completed,
-        run.state,
+        complete(run.state),
         _read_outs(found, rng),
         basis,
         run.converged,
@@ -167,7 +168,8 @@ def _engine(
     parameters: Parameters, fit_data: FitData, views: Mapping[str, FittedView], seen: BoolArray
 ) -> InMemory | Streamed | cluster.Cluster:
     """The samples that have a value, encoded at once or, where rows are stored, when visited."""
-    values = {name: fit_data.samples.spread(fit_data.tables[name]) for name in views}
+    spread = partial(fit_data.samples.spread, own=False)
+    values = {name: spread(fit_data.tables[name]) for name in views}
     block_rows = None if parameters.block_rows == "auto" else int(parameters.block_rows)
     client = parameters.engine if is_client(parameters.engine) else None
     to_disk = parameters.engine == "disk" or any(map(is_on_disk, values.values()))
@@ -296,7 +298,7 @@ def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
         calibrated = Calibration()
         if view.likelihood.has("log_predictive"):
             calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
-        readouts[name] = ReadOut(q, *calibrated)
+        readouts[name] = ReadOut(complete(q), *calibrated)
     return readouts
 
 
@@ -313,7 +315,7 @@ def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:
         return None
     samples, names = fit_data.samples, fit_data.samples.names
     measured = {
-        fit_data.sources[name]: by_blocks(n_measured, samples.spread(table))
+        fit_data.sources[name]: by_blocks(n_measured, samples.spread(table, own=False))
         for name, table in fit_data.tables.items()
     }
     counts = np.column_stack(list(measured.values())).astype(float)

@@ -105,9 +105,9 @@ def pack_outer(vectors: Array) -> Array:
     return packed
 
 
-def pieces(n: int, size: int) -> Iterator[slice]:
+def pieces(n: int, size: int, most: int = _IN_CACHE) -> Iterator[slice]:
     """So many items at a time, of n of the given size, that a temporary of them stays in cache."""
-    step = max(1, _IN_CACHE // max(1, size))
+    step = max(1, most // max(1, size))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 
@@ -126,15 +126,10 @@ def unpack(packed: Array, k: int) -> Array:
     return np.take(packed, _places(k), axis=-1).reshape(*packed.shape[:-1], k, k)
 
 
-def diagonals(packed: Array, k: int) -> Array:
-    """Diagonals (..., K) of packed symmetric matrices (..., K(K+1)/2)."""
-    return np.take(packed, _places(k)[:: k + 1], axis=-1)
-
-
-def packed_products(A: Array, B: Array, k: int) -> Array:
-    """Σ_ij A_ij B_ij of each pair in two batches of packed symmetric matrices: (n,)."""
-    on_diagonal = (diagonals(A, k) * diagonals(B, k)).sum(axis=1)
-    return np.asarray(2.0 * np.einsum("nt,nt->n", A, B) - on_diagonal)
+def products(A: Array, B: Array) -> Array:
+    """Σ_ij A_ij B_ij of each pair in two batches of matrices: (n,)."""
+    n = len(A)
+    return np.asarray(np.einsum("nt,nt->n", A.reshape(n, -1), B.reshape(n, -1)))
 
 
 def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:
@@ -330,12 +325,6 @@ class Groups:
         if self.alone:
             return items
         return np.stack([items[m].sum(axis=0) for m in self.members])
-
-    def weighted_sum(self, weights: Array, items: Array) -> Array:
-        """Σ weight · item over the items (n, ...) of each group: (size, ...)."""
-        if self.alone:
-            return np.asarray(weights.reshape(-1, *[1] * (items.ndim - 1)) * items)
-        return np.stack([np.tensordot(weights[m], items[m], 1) for m in self.members])
 
     def matmul(self, items: Array, matrices: Array) -> Array:
         """Each row (n, K) times the matrix of its group (size, K, L): (n, L)."""

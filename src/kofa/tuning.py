@@ -31,6 +31,9 @@ LATER_ROTATION: Final = 20.0
 # cost as much; each has to be remembered), and how many times as far a step may go that grows.
 ACCELERATION_STEPS: Final = 8
 LONGEST_LEAP: Final = 10.0
+# More numbers of one kind than this are remembered in single precision, or they would take more
+# memory than the data; where an iteration begins is then foreseen to 1e-7 of its steps.
+LONG_STEP: Final = 2**17
 
 # ---------------------------------------------------------------- priors and the start
 

@@ -18,6 +18,7 @@ import numpy as np
 from kofa.errors import FileError
 from kofa.linalg import Array, BoolArray, IntArray
 
+_IN_MEMORY = 2**18  # of a block of an array that is in memory (2 MiB)
 _AT_ONCE = 2**21  # numbers of a block of rows (16 MiB)
 
 
@@ -62,29 +63,41 @@ Values = Array | Stored
 
 
 def blocks(values: Values, transform: Callable[[Array], Array] | None = None) -> Iterable[Array]:
-    """The rows block by block, as often as asked; what an array becomes is computed once."""
-    if isinstance(values, Stored):
+    """The rows block by block, as often as asked; what a small array becomes is computed once."""
+    if isinstance(values, Stored) or values.size > _IN_MEMORY:
         return _Blocks(values, transform)
     return [values if transform is None else transform(values)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    values: Stored
+    values: Values
     transform: Callable[[Array], Array] | None
 
     def __iter__(self) -> Iterator[Array]:
-        for where in self.values.slices():
-            block = self.values.read(where)
+        for where in slices_of(self.values):
+            block = self.values[where]
             yield block if self.transform is None else self.transform(block)
+
+
+def slices_of(values: Values) -> Iterator[slice]:
+    """Consecutive rows that are a block."""
+    return values.slices() if isinstance(values, Stored) else row_slices(values)
+
+
+def row_slices(values: Array) -> Iterator[slice]:
+    """Rows of an array in memory, so many at a time that what is made of them is small."""
+    step = max(1, _IN_MEMORY // max(1, values.shape[1]))
+    for start in range(0, len(values), step):
+        yield slice(start, min(start + step, len(values)))
 
 
 def by_blocks(function: Callable[[Array], Any], values: Values) -> Any:
     """What a function says of each row: an array with an entry for each."""
-    if not isinstance(values, Stored):
-        return function(values)
     parts = [function(block) for block in blocks(values)]
-    return np.concatenate(parts) if parts else function(np.empty(values.shape))
+    if not parts:
+        return function(np.empty(values.shape))
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def n_measured(values: Array) -> IntArray:
@@ -177,19 +190,26 @@ class Encoded(Derived):
         """Of the numbers, relative to these."""
         return float(np.finfo(self._none.dtype).eps)
 
+    def slices(self) -> Iterator[slice]:
+        values = self.values
+        return super().slices() if isinstance(values, Stored) else row_slices(values)
+
     def read(self, rows: slice | IntArray) -> Array:
         return self.encode(self.values[rows])
 
 
-def in_single_precision(values: Array, encode: Callable[[Array], Array]) -> Array:
-    """What a function makes of rows, of which no more than a block is ever in double precision."""
-    n, step = len(values), max(1, _AT_ONCE // max(1, values.shape[1]))
-    first = encode(values[:step])
-    found = np.empty((n, first.shape[1]), dtype=np.float32)
-    found[:step] = first
-    for start in range(step, n, step):
-        found[start : start + step] = encode(values[start : start + step])
-    return found  # type: ignore[return-value]
+def row_by_row(values: Array, encode: Callable[[Array], Array], dtype: str) -> Array:
+    """What a function makes of rows, of which it sees no more than a block at a time."""
+    parts = row_slices(values)
+    where = next(parts, slice(0, 0))
+    first = encode(values[where])
+    if len(first) == len(values):
+        return first.astype(dtype, copy=False)
+    found = np.empty((len(values), first.shape[1]), dtype=dtype)
+    found[where] = first
+    for where in parts:
+        found[where] = encode(values[where])
+    return found
 
 
 def is_on_disk(values: Values) -> bool:

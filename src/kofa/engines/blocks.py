@@ -23,7 +23,7 @@ from kofa.inference.projection import project
 from kofa.inference.statistics import Statistics, ViewSums, statistics
 from kofa.inference.surrogate import expected_drop
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray, by_rows
+from kofa.linalg import Array, BoolArray, Groups, IntArray, by_rows, pieces
 
 Work = Callable[..., Any]  # of a block, and of what belongs to its rows
 
@@ -126,10 +126,14 @@ class BlockEngine(ABC):
 
         Views that are not Gaussian are replaced by surrogates that are tangent at the old one.
         """
-        e = local_system(state, self.columns)
+        e = self._local_system(state)
         if not any(self.likelihoods.values()):  # nothing depends on the old one
             return self._pass(partial(swept, state=None, e=e), e.n_factors)
         return self._pass(partial(swept, state=state, e=e), e.n_factors, Z)
+
+    def _local_system(self, state: State) -> LocalSystem:
+        """What the global factors say to every sample."""
+        return local_system(state, self.columns)
 
     def summarise(self, Z: Array) -> Statistics:
         """Statistics of a Z known without uncertainty."""
@@ -240,10 +244,12 @@ def swept(block: Rows, *Z: Array, state: State | None, e: LocalSystem) -> tuple[
 
 def residuals(block: Rows, Z: Array, state: State) -> dict[str, Array]:
     """What the factors leave of each view, in units of its noise; zero where missing."""
-    left = {}
+    left = {name: np.empty(view.values.shape) for name, view in block.views.items()}
     for name, view in block.views.items():
-        eta = state[name].weights.predict(Z)
-        left[name] = (view.at(eta).values - eta) * view.mask * np.sqrt(state[name].precision)
+        root = np.sqrt(state[name].precision)
+        for some in pieces(len(Z), view.values.shape[1], 2**20):
+            own, eta = view.take(some), state[name].weights.predict(Z[some])
+            left[name][some] = (own.at(eta).values - eta) * own.mask * root
     return left
 
 

@@ -13,6 +13,7 @@ import scipy.linalg
 from kofa.linalg import Array, BoolArray, cross, product
 
 OVERSAMPLING, POWER = 10, 6
+_COPIED = 2**18  # numbers
 _LEAST = 1e-10  # of the largest singular value: below is rounding,
 _ROUNDINGS = 16.0  # or below so many roundings of the entries
 # f(Y_b, …) of each block Y_b, in order, with what belongs to its rows of other arrays
@@ -55,11 +56,25 @@ def n_above_noise(sigma: Array, total: float, n: int, width: int) -> int:
 
 def exact_svd(stack: list[Array]) -> tuple[Array, Array]:
     """All left singular vectors of matrices side by side."""
-    matrix = np.concatenate(stack, axis=1, dtype=np.float64)
-    if matrix.shape[1] > matrix.shape[0]:  # the R of Yᵀ = QR has the same left vectors
-        matrix = scipy.linalg.qr(matrix.T, mode="r", overwrite_a=True)[0][: len(matrix)].T
+    n, width = len(stack[0]), sum(y.shape[1] for y in stack)
+    if width > n:  # the R of Yᵀ = QR has the same left vectors
+        matrix = _stacked(triangle(y.T) for y in _some_columns(stack)).T
+    else:
+        matrix = np.concatenate(stack, axis=1, dtype=np.float64)
     U, sigma, _ = scipy.linalg.svd(matrix, full_matrices=False)
     return U, sigma
+
+
+def _some_columns(stack: list[Array]) -> Iterator[Array]:
+    """The columns of matrices side by side, so many at a time that a copy of them is small."""
+    n, width = len(stack[0]), sum(y.shape[1] for y in stack)
+    if n * width <= _COPIED:
+        yield np.concatenate(stack, axis=1, dtype=np.float64)
+        return
+    step = max(4 * n, _COPIED // max(1, n))
+    for y in stack:
+        for start in range(0, y.shape[1], step):
+            yield y[:, start : start + step]
 
 
 def randomised_svd(stack: list[Array], k: int, rng: np.random.Generator) -> tuple[Array, Array]:

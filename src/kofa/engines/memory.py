@@ -20,8 +20,10 @@ from kofa.engines.directions import (
     n_above_noise,
     randomised_svd,
 )
+from kofa.inference.local_step import LocalSystem, local_system_of
 from kofa.inference.observations import Observations, Rows
-from kofa.inference.posterior import State
+from kofa.inference.pattern_sums import by_pattern
+from kofa.inference.posterior import State, n_factors_of
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray, n_blas_threads
 
@@ -89,9 +91,20 @@ class InMemory(BlockEngine):
     def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
         """The blocks, made once: sums over their data are remembered with them."""
         size = self.block_rows or self.rows.block_size(n_factors)
+        if self._by_pattern(n_factors):
+            return [(slice(0, self.n_samples), self.rows)]
         if size not in self._parts:
             self._parts = {size: list(self.rows.blocks(size))}
         return self._parts[size]
+
+    def _by_pattern(self, n_factors: int) -> bool:
+        """Whether the sums of columns are so many beside the rows that none are kept."""
+        n_patterns, n_groups = self.rows.patterns.shape
+        return by_pattern(n_patterns, n_groups, n_factors * (n_factors + 1) // 2)
+
+    def _local_system(self, state: State) -> LocalSystem:
+        by_pattern = self._by_pattern(n_factors_of(state))
+        return local_system_of(state, self.rows) if by_pattern else super()._local_system(state)
 
     # ------------------------------------------------------------ directions to start from
 

@@ -15,17 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kofa import tuning
+from kofa.inference.pattern_sums import along
 from kofa.inference.posterior import Gamma, State, ViewPosterior
 from kofa.linalg import Array, IntArray
 
 # What an iteration begins with, by view and name, or differences of it.
-Numbers = NDArray[np.floating[Any]]
+Numbers = Any  # an array, or `PatternMeans`
 Point = Mapping[str, Mapping[str, Numbers]]
 
 _MEANS = ("mean", "y_mean", "z_mean")
@@ -45,9 +47,11 @@ class Trail:
     def after(self, last: State, begin: State, end: State) -> Trail:
         """With the iteration from `begin` to `end`; the one before ended with `last`."""
         to, most = _point(end), tuning.ACCELERATION_STEPS
-        steps = (*self.steps, _difference(to, _point(begin)))[-most:]
-        moves = (*self.moves, _difference(to, _point(last))) if self.steps else ()
-        return Trail(steps, moves[-(most - 1) :])
+        step = _difference(to, _point(begin))
+        if not self.steps:
+            return Trail((step,))
+        move = step if begin is last else _difference(to, _point(last))  # kept but once
+        return Trail((*self.steps, step)[-most:], (*self.moves, move)[1 - most :])
 
     def ahead(self, state: State) -> State | None:
         """Where the iterations that ended with this state lead; None where there is but one."""
@@ -67,19 +71,33 @@ class Trail:
 
     def keep(self, factors: IntArray) -> Trail:
         """Without all factors but these."""
-        along = ("mean", "z_mean", "alpha")
-        return self._each(lambda name, x: x[..., factors] if name in along else x)
+        by_factor = ("mean", "z_mean", "alpha")
+        return self._each(lambda name, x: along(x, factors) if name in by_factor else x)
 
     def rotated(self, R: Array) -> Trail:
         """As it would be after z ← R z."""
         right = {"mean": np.asarray(np.linalg.inv(R), dtype=float), "z_mean": R.T}
-        return self._each(lambda name, x: x @ right[name] if name in right else x)
+
+        def turned(name: str, x: Numbers) -> Numbers:
+            return _as_before(x @ right[name], x) if name in right else x
+
+        return self._each(turned)
+
+    def complete(self) -> dict[str, tuple[Point, ...]]:
+        """Its parts as arrays."""
+        whole = self._each(lambda _, x: np.asarray(x))
+        return {"steps": whole.steps, "moves": whole.moves}
 
     def _each(self, change: Callable[[str, Numbers], Numbers]) -> Trail:
         def changed(point: Point) -> Point:
             return {view: {n: change(n, x) for n, x in of.items()} for view, of in point.items()}
 
-        return Trail(tuple(map(changed, self.steps)), tuple(map(changed, self.moves)))
+        found: dict[int, Point] = {}  # a step that is a move as well stays one
+        for point in (*self.steps, *self.moves):
+            if id(point) not in found:
+                found[id(point)] = changed(point)
+        each = [tuple(found[id(point)] for point in one) for one in (self.steps, self.moves)]
+        return Trail(*each)
 
 
 def _solved(products: Array) -> tuple[float, float, Array]:
@@ -145,9 +163,20 @@ def _learnt(view: ViewPosterior) -> Iterator[tuple[str, Gamma]]:
 
 def _difference(one: Point, other: Point) -> Point:
     return {
-        view: {name: np.asarray(x - other[view][name]) for name, x in of.items()}
+        view: {name: _rounded(x - other[view][name]) for name, x in of.items()}
         for view, of in one.items()
     }
+
+
+def _rounded(x: Any) -> Any:
+    """In single precision where there are many: these are what a fit would keep most of."""
+    many = isinstance(x, np.ndarray) and x.size > tuning.LONG_STEP
+    return x.astype(np.float32) if many else x
+
+
+def _as_before(x: Any, before: Numbers) -> Any:
+    """In the precision that it had."""
+    return x.astype(before.dtype, copy=False) if isinstance(before, np.ndarray) else x
 
 
 def _moved(state: State, weights: Sequence[float], points: Sequence[Point]) -> State:
@@ -163,11 +192,9 @@ def _moved_view(
     weights: Sequence[float],
     points: Sequence[Mapping[str, Numbers]],
 ) -> ViewPosterior:
-    def move(name: str) -> Array:
-        total = np.zeros(points[0][name].shape)
-        for weight, point in zip(weights, points, strict=True):
-            total += weight * point[name]
-        return total
+    def move(name: str) -> Any:
+        pairs = zip(weights, points, strict=True)
+        return reduce(add, (np.float64(w) * point[name] for w, point in pairs))
 
     q = {name: getattr(view.weights, name) + move(name) for name in _MEANS}
     rates: dict[str, Any] = {

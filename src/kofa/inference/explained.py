@@ -16,14 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 import numpy as np
 
 from kofa.inference.observations import Observations
 from kofa.inference.posterior import Weights
-from kofa.linalg import Array, BoolArray
+from kofa.linalg import Array, BoolArray, pieces
 
+_AT_ONCE = 2**18  # entries whose losses are computed at a time
 _NODES = 8  # on the path, of views that are not Gaussian: errors below 2e-4 of the whole
 _NO_PART = 1e-6  # of the squared weights of a view: a factor with less explains nothing by itself
 _NEVER = 30.0  # η of what never occurred in fit, or always: the column does not vary
@@ -73,7 +75,13 @@ def mean_only(view: Observations, w: Weights, total: Array, n: Array) -> Array:
 
 def explained(view: Observations, w: Weights, Z: Array, mean: Array) -> Explained:
     """The sums of one block of rows, whose factors are Z (N, L)."""
-    return _Block(view, w, Z, mean).explained()
+    n, width = view.values.shape
+    if not n:
+        return _Block(view, w, Z, mean).explained()
+    parts = (
+        _Block(view.take(some), w, Z[some], mean).explained() for some in pieces(n, width, _AT_ONCE)
+    )
+    return reduce(add, parts)
 
 
 def losses(view: Observations, eta: Array, used: BoolArray) -> Array:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from kofa import tuning
+from kofa.inference.acceleration import Trail
 from kofa.inference.bound import named_terms
 from kofa.inference.calibration import overdispersion
 from kofa.inference.engine import Engine, Latents
@@ -195,6 +196,8 @@ def _best_of_starts(
     with threads_for(work):
         Z = leading = spectral(engine, settings.n_factors, rng, above_noise)
         prepared, state = prepare_and_start(engine, plan.roles, Z)
+        if n_init == 1:  # no other start needs the priors: theirs take memory
+            prepared = state
     for nth in range(first, first + n_init):
         with threads_for(work):
             if nth > first:
@@ -215,7 +218,7 @@ def _best_of_starts(
         if candidate.stopped:
             break
     assert best is not None
-    best = in_order(engine, _with_factors(engine, best))
+    best = in_order(engine, _with_factors(engine, replace(best, trail=Trail())))
     at_ceiling = best.n_factors == settings.n_factors and not (plan.exact or kernelized)
     if at_ceiling and best.converged and wants_more(engine, plan, best, rng):
         best = replace(best, hit_ceiling=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kofa.inference.observations import Rows, group_slices
+from kofa.inference.own_bases import OwnBases
+from kofa.inference.pattern_sums import totals_of
 from kofa.inference.posterior import State, ViewPosterior, Weights
 from kofa.linalg import (
     Array,
@@ -39,6 +41,7 @@ class LocalSystem:
 
     loadings: Mapping[str, Array]  # of each view (D, K): τ_d ⟨w_d⟩
     sums: Array  # (G, ·): metric, offset and, where it is not the metric, precision side by side
+    by_pattern: bool = False  # whether they are summed up for each pattern of some rows: (P, ·)
 
     @property
     def n_factors(self) -> int:
@@ -67,6 +70,38 @@ def local_system(state: State, columns: Mapping[str, Groups]) -> LocalSystem:
     tight = _bound_is_tight(state, columns)
     sums = [_sums(state[name], groups, tight) for name, groups in columns.items()]
     return LocalSystem({name: state[name].loading for name in columns}, np.concatenate(sums))
+
+
+def local_system_of(state: State, rows: Rows) -> LocalSystem:
+    """The same for some rows; by pattern where columns with holes of their own are many.
+
+    Then the numbers of each column are there for a moment only.
+    """
+    columns = rows.columns
+    bases = [state[name].weights.basis for name in columns]
+    if not any(isinstance(B, OwnBases) and B.packed is None for B in bases):
+        return local_system(state, columns)
+    tight, total = _bound_is_tight(state, columns), np.zeros(1)
+    slices = group_slices(columns)
+    for name, groups in columns.items():
+        total = total + _sums_of_patterns(
+            state[name], rows.patterns[:, slices[name]], groups, tight
+        )
+    return LocalSystem({name: state[name].loading for name in columns}, total, by_pattern=True)
+
+
+def _sums_of_patterns(
+    view: ViewPosterior, observed: BoolArray, groups: Groups, tight: bool
+) -> Array:
+    """The sums over the groups (P, G) that each pattern has."""
+    bases = view.weights.basis
+    if not (groups.alone and isinstance(bases, OwnBases)):
+        return totals_of(observed, _sums(view, groups, tight))
+    parts = (
+        observed[:, some].astype(float) @ _own_sums(view, bases, some, tight)
+        for some in bases.pieces
+    )
+    return np.asarray(sum(parts))
 
 
 def local_system_by_pattern(state: State, rows: Rows, aside: bool = False) -> LocalSystem:
@@ -102,8 +137,11 @@ def _bound_is_tight(state: State, views: Iterable[str]) -> bool:
 def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) -> Array:
     """`LocalSystem.sums` of one view; `bare`: as if its weights had a mean of zero."""
     q, tau = view.weights, view.precision
+    if groups.alone and isinstance(q.basis, OwnBases):
+        parts = (_own_sums(view, q.basis, some, tight, bare) for some in q.basis.pieces)
+        return np.concatenate(list(parts))
     mean = 0.0 * q.mean if bare else q.mean
-    of_mean, of_spread = _packed_moments(q, mean, tau, groups)
+    of_mean, of_spread = pack(groups.gram(mean, tau)), pack(q.covariances(tau, groups))
     G = of_mean + of_spread
     # A group of these rows may unite columns with different z̄; then Σ G_d z̄_d needs each.
     shared = q.columns.size == 1
@@ -116,20 +154,29 @@ def _sums(view: ViewPosterior, groups: Groups, tight: bool, bare: bool = False) 
     return np.concatenate([G, offset, *precision], axis=1)
 
 
-def _packed_moments(q: Weights, mean: Array, tau: Array, groups: Groups) -> tuple[Array, Array]:
-    """Σ_{d in g} τ_d ⟨w_d⟩⟨w_d⟩ᵀ and Σ_{d in g} τ_d Σ_wd, packed: each (G, K(K+1)/2)."""
-    if groups.alone and q.columns.alone:  # half of each matrix is enough
-        of_mean = pack_outer(mean)
-        of_mean *= tau[:, None]
-        return of_mean, tau[:, None] * q.own_covariances
-    return pack(groups.gram(mean, tau)), pack(q.covariances(tau, groups))
+def _own_sums(
+    view: ViewPosterior, bases: OwnBases, some: slice, tight: bool, bare: bool = False
+) -> Array:
+    """The same of some columns that have holes of their own, one by one."""
+    q, tau = view.weights, view.precision[some]
+    mean, z_mean = 0.0 * q.mean[some] if bare else q.mean[some], q.z_mean[some]
+    covariance = bases.covariances(some)
+    of_mean, of_spread = pack_outer(mean), pack(covariance)
+    of_mean *= tau[:, None]
+    of_spread *= tau[:, None]
+    # G_d z̄_d − τ_d ȳ_d ⟨w_d⟩
+    along = (mean * z_mean).sum(1) - q.y_mean[some]
+    offset = along[:, None] * mean + (covariance @ z_mean[..., None])[..., 0]
+    offset *= tau[:, None]
+    precision = [] if tight else [view.rho * of_mean + of_spread]
+    return np.concatenate([of_mean + of_spread, offset, *precision], axis=1)
 
 
 def _column_pull(q: Weights, mean: Array, tau: Array) -> Array:
     """G_d z̄_d for every column: (D, K)."""
-    z_mean = q.z_mean[q.columns.label]
-    along = q.scales * q.columns.matmul(z_mean, q.basis)
-    covariance = q.columns.matmul(along, q.basis.swapaxes(-1, -2))
+    z_mean, basis = q.z_mean[q.columns.label], np.asarray(q.basis)
+    along = q.scales * q.columns.matmul(z_mean, basis)
+    covariance = q.columns.matmul(along, basis.swapaxes(-1, -2))
     of_mean = mean * (mean * z_mean).sum(1, keepdims=True)
     pull: Array = tau[:, None] * (of_mean + covariance)
     return pull
@@ -171,7 +218,7 @@ def augment(rows: Rows, state: State, Z: Array) -> Rows:
 
 def local_step(rows: Rows, e: LocalSystem) -> Latent:
     """q(z_n) of every row given its pseudo-observations, in closed form."""
-    total = replace(e, sums=rows.patterns.astype(float) @ e.sums)
+    total = e if e.by_pattern else replace(e, sums=totals_of(rows.patterns, e.sums))
     pull = np.zeros((rows.n_samples, e.n_factors))
     for name, view in rows.views.items():
         pull += product(view.values, e.loadings[name])

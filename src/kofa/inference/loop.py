@@ -14,7 +14,7 @@ from kofa.inference.bound import Bound, elbo
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.global_step import global_step
 from kofa.inference.order import by_strength
-from kofa.inference.posterior import State, keep
+from kofa.inference.posterior import State, keep, lean
 from kofa.inference.pruning import informative
 from kofa.inference.rotation import rotate
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
@@ -43,6 +43,8 @@ def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journ
 
 def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
     """Without all factors but these."""
+    if np.array_equal(factors, np.arange(now.n_factors)):
+        return replace(now, floor=-np.inf)
     return replace(
         now,
         state=keep(now.state, factors),
@@ -95,8 +97,10 @@ class _Step:
 def _step(engine: Engine, begin: State, Z: Latents) -> _Step:
     stats, Z = engine.sweep(begin, Z)
     views = centred(stats)
+    stats = stats.of_samples()
     end = global_step(begin, views)
-    return _Step(begin, end, Z, stats, views, elbo(end, stats, views))
+    bound = elbo(end, stats, views)
+    return _Step(begin, lean(end), Z, stats, views, bound)
 
 
 def _step_ahead(engine: Engine, plan: Plan, now: Run) -> _Step | None:

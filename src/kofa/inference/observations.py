@@ -48,7 +48,8 @@ class Observations:
             columns = Groups.by_pattern(missing.T)
         if missing.any():
             values[np.broadcast_to(missing, values.shape)] = 0.0
-        observed = ~missing[:, columns.first] if missing.shape[1] > 1 else ~missing
+        shared = missing.shape[1] > 1 and not columns.alone
+        observed = ~(missing[:, columns.first] if shared else missing)
         if likelihood is None or likelihood.curvature is None:
             return cls(values, observed, columns)
         return cls(values, observed, columns, likelihood, values)
@@ -61,7 +62,8 @@ class Observations:
     @cached_property
     def mask(self) -> BoolArray:
         """Which entries are observed: (N, D), or (N, 1) where a row has all or none."""
-        return self.observed if self.columns.size == 1 else self.observed[:, self.columns.label]
+        simple = self.columns.size == 1 or self.columns.alone
+        return self.observed if simple else self.observed[:, self.columns.label]
 
     def at(self, eta: Array) -> Observations:
         """With the pseudo-observations of the bound that is tangent at η (N, D)."""
@@ -123,7 +125,7 @@ def _whole_rows(values: Array) -> bool:
     """Whether each row is either complete or missing as a whole (found without an N×D mask)."""
     row_sums = values.sum(axis=1)  # NaN as soon as one entry is
     rows = np.flatnonzero(np.isnan(row_sums))
-    return bool(np.isnan(values[rows]).all())
+    return all(np.isnan(values[row]).all() for row in rows.tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +142,10 @@ class Rows:
 
     @classmethod
     def stack(cls, views: Mapping[str, Observations]) -> Rows:
-        observed = np.concatenate([view.observed for view in views.values()], axis=1)
+        each = [view.observed for view in views.values()]
+        observed = np.concatenate(each, axis=1) if len(each) > 1 else each[0]
         labels = Groups.by_pattern(observed)
-        return cls(views, observed[labels.first], labels)
+        return cls(views, observed if labels.alone else observed[labels.first], labels)
 
     @property
     def n_samples(self) -> int:

@@ -10,18 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from kofa.linalg import (
-    Array,
-    Groups,
-    IntArray,
-    by_rows,
-    diagonals,
-    pack,
-    packed_products,
-    pieces,
-    quadratic_diagonals,
-    unpack,
-)
+from kofa.inference.own_bases import OwnBases
+from kofa.inference.pattern_sums import Means, Packed, along, less_shift
+from kofa.linalg import Array, Groups, IntArray, by_rows, products, quadratic_diagonals, unpack
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,51 +89,57 @@ class Weights:
     """
 
     mean: Array  # (D, K)
-    basis: Array  # (G, K, L)
+    basis: Array | OwnBases  # (G, K, L)
     scales: Array  # (D, L)
     columns: Groups
     y_mean: Array  # (D,)
-    z_mean: Array  # (G, K)
+    z_mean: Means  # (G, K)
     bias_variance: Array  # (D,)
     # log |det B_g| (G,), where the update of the weights left it
     log_volume: Array | None = field(default=None, init=False)
 
-    @property
+    @cached_property
     def variance(self) -> Array:
         """Diagonals of the covariances: (D, K)."""
-        if self.columns.alone:
-            return diagonals(self.own_covariances, self.mean.shape[1])
-        return self.columns.matmul(self.scales, (self.basis**2).swapaxes(-1, -2))
-
-    @cached_property
-    def own_covariances(self) -> Array:
-        """Σ_wd of columns that share no basis, packed: (D, K(K+1)/2)."""
-        n, k = self.mean.shape
-        packed = np.empty((n, k * (k + 1) // 2))
-        for some in pieces(n, self.basis[0].size):
-            B = self.basis[some]
-            packed[some] = pack((B * self.scales[some, None, :]) @ B.swapaxes(-1, -2))
-        return packed
+        if not isinstance(self.basis, OwnBases):
+            return self.columns.matmul(self.scales, (self.basis**2).swapaxes(-1, -2))
+        found = np.empty(self.mean.shape)
+        for some in self.basis.pieces:
+            found[some] = np.diagonal(self.basis.covariances(some), axis1=-2, axis2=-1)
+        return found
 
     def moved(self, **means: Any) -> Weights:
         """With other means; the covariances stay."""
-        other = replace(self, **means)
-        return other.with_known(self.log_volume, self.__dict__.get("own_covariances"))
+        return replace(self, **means).with_known(self.log_volume)
 
-    def with_known(self, log_volume: Array | None, packed: Array | None) -> Weights:
-        """The same, where `log_volume` and maybe `own_covariances` need not be worked out again."""
+    def with_known(self, log_volume: Array | None, variance: Array | None = None) -> Weights:
+        """The same, where `log_volume` and maybe `variance` need not be worked out again."""
         same = replace(self)
         object.__setattr__(same, "log_volume", log_volume)
-        if packed is not None:
-            same.__dict__["own_covariances"] = packed
+        if variance is not None:
+            same.__dict__["variance"] = variance
         return same
 
-    def traces(self, S: Array) -> Array:
+    def lean(self) -> Weights:
+        """The same without what only the bound needs."""
+        return replace(self)
+
+    def complete(self) -> Weights:
+        """The same with bases that are worked out, as they are saved."""
+        if not isinstance(self.basis, OwnBases):
+            return replace(self, z_mean=np.asarray(self.z_mean))
+        basis, z_mean = np.asarray(self.basis), np.asarray(self.z_mean)
+        return replace(self, basis=basis, scales=np.ones(self.scales.shape), z_mean=z_mean)
+
+    def traces(self, S: Packed) -> Array:
         """tr(S_g Σ_wd) of every column, for a packed matrix of each group (G, K(K+1)/2): (D,)."""
         k = self.mean.shape[1]
-        if self.columns.alone:
-            return packed_products(S, self.own_covariances, k)
-        along = quadratic_diagonals(self.basis, unpack(S, k))
+        if isinstance(self.basis, OwnBases):
+            found = np.empty(len(self.mean))
+            for some in self.basis.pieces:
+                found[some] = products(unpack(S[some], k), self.basis.covariances(some))
+            return found
+        along = quadratic_diagonals(self.basis, unpack(S[:], k))
         return np.asarray((along[self.columns.label] * self.scales).sum(1))
 
     @property
@@ -165,7 +162,7 @@ class Weights:
         """Σ_d log |Σ_wd|."""
         log_volume = self.log_volume
         if log_volume is None:
-            log_volume = np.linalg.slogdet(self.basis)[1]
+            log_volume = np.linalg.slogdet(np.asarray(self.basis))[1]
         return float(2.0 * log_volume[self.columns.label].sum() + np.log(self.scales).sum())
 
     def outer(self, weights: Array, into: Groups) -> Array:
@@ -174,9 +171,8 @@ class Weights:
 
     def covariances(self, weights: Array, into: Groups) -> Array:
         """Σ_d weight_d Σ_wd over the columns of each group of `into`: (size, K, K)."""
-        if self.columns.alone:
-            sums = into.weighted_sum(weights, self.own_covariances)
-            return unpack(sums, self.mean.shape[1])
+        if isinstance(self.basis, OwnBases):
+            return self._own_covariances(weights, into)
         if self.columns.size == into.size == 1:
             B = self.basis[0]
             return np.asarray((B * (weights @ self.scales)) @ B.T)[None]
@@ -184,38 +180,61 @@ class Weights:
         pairs = into.label * self.columns.size + self.columns.label
         found, label = np.unique(pairs, return_inverse=True)
         joint = Groups(label.astype(np.intp), len(found))
-        basis = self.basis[found % self.columns.size]
+        basis = np.asarray(self.basis)[found % self.columns.size]
         scaled = basis * joint.sum(weights[:, None] * self.scales)[:, None, :]
         covariance = scaled @ basis.swapaxes(-1, -2)
         return Groups(found // self.columns.size, into.size).sum(covariance)
 
+    def _own_covariances(self, weights: Array, into: Groups) -> Array:
+        """The same of columns that have holes of their own."""
+        assert isinstance(self.basis, OwnBases)
+        k = self.mean.shape[1]
+        found = np.zeros((into.size, k * k))
+        for some in self.basis.pieces:
+            each = self.basis.covariances(some).reshape(-1, k * k)
+            if into.size == 1:
+                found[0] += weights[some] @ each
+            else:
+                np.add.at(found, into.label[some], weights[some, None] * each)
+        return found.reshape(into.size, k, k)
+
     def transform(self, inverse: Array, rotation: Array, shift: Array) -> Weights:
         """The same function of the samples after z ← R (z − shift)."""
+        basis = self.basis
         return replace(
             self,
             mean=self.mean @ inverse,
-            basis=inverse.T @ self.basis,
-            z_mean=(self.z_mean - shift) @ rotation.T,
+            basis=basis.turned(inverse) if isinstance(basis, OwnBases) else inverse.T @ basis,
+            z_mean=less_shift(self.z_mean, shift) @ rotation.T,
         )
 
     def take(self, some: IntArray) -> Weights:
         """Those of some columns."""
+        basis, z_mean, columns = self.basis, self.z_mean, self.columns
+        if columns.alone:
+            basis = basis.take(some) if isinstance(basis, OwnBases) else basis[some]
+            z_mean, columns = z_mean[some], Groups(np.arange(len(some)), len(some))
+        else:
+            columns = Groups(columns.label[some], columns.size)
         return replace(
             self,
             mean=self.mean[some],
+            basis=basis,
             scales=self.scales[some],
-            columns=Groups(self.columns.label[some], self.columns.size),
+            columns=columns,
+            z_mean=z_mean,
             y_mean=self.y_mean[some],
             bias_variance=self.bias_variance[some],
         )
 
     def keep(self, factors: IntArray) -> Weights:
         """Forget all factors but these."""
+        basis = self.basis
         return replace(
             self,
             mean=self.mean[:, factors],
-            basis=self.basis[:, factors],
-            z_mean=self.z_mean[:, factors],
+            basis=basis.keep(factors) if isinstance(basis, OwnBases) else basis[:, factors],
+            z_mean=along(self.z_mean, factors),
         )
 
 
@@ -290,3 +309,13 @@ def n_factors_of(state: State) -> int:
 def keep(state: State, factors: IntArray) -> State:
     """Forget all factors but these."""
     return {name: view.keep(factors) for name, view in state.items()}
+
+
+def lean(state: State) -> State:
+    """The same without what only the bound needs."""
+    return {name: replace(view, weights=view.weights.lean()) for name, view in state.items()}
+
+
+def complete(state: State) -> State:
+    """The same with all that is worked out piece by piece in fit, as it is saved."""
+    return {name: replace(view, weights=view.weights.complete()) for name, view in state.items()}

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from kofa.inference.posterior import Gamma, State, ViewPosterior
 from kofa.inference.statistics import Statistics
-from kofa.linalg import Array, threads_for
+from kofa.linalg import Array, Groups, threads_for
 
 _ENOUGH = 1e-9  # share of its value by which a step has to raise the objective, or it is the last
 
@@ -31,7 +31,7 @@ class Term:
 
     @classmethod
     def of(cls, view: ViewPosterior) -> Term:
-        Q = view.weights.outer(view.column_precision, view.weights.columns).sum(axis=0)
+        Q = view.weights.outer(view.column_precision, Groups.one(view.n_columns))[0]
         prior = view.alpha_prior
         assert isinstance(prior, Gamma)  # a model with fixed precisions is not rotated
         return cls(Q, view.n_columns, float(prior.shape) + 0.5 * view.n_columns, prior.rate)

@@ -10,7 +10,7 @@ import numpy as np
 from kofa import tuning
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.global_step import expected_residual, global_step, update_alpha, update_weights
-from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior
+from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior, lean
 from kofa.inference.role import Role
 from kofa.inference.statistics import ViewStatistics, centred
 from kofa.likelihoods.base import Likelihood
@@ -118,7 +118,7 @@ def prepare_and_start(engine: Engine, roles: Mapping[str, Role], Z: Latents) -> 
     """The same, and the first global factors, from one pass over the rows."""
     likelihoods, views = engine.likelihoods, centred(engine.summarise(Z))
     priors = {name: start_view(roles[name], s, likelihoods[name]) for name, s in views.items()}
-    return priors, global_step(priors, views)
+    return lean(priors), lean(global_step(priors, views))
 
 
 def start(engine: Engine, state: State, Z: Latents) -> State:
@@ -136,4 +136,4 @@ def some_samples(
     rows = np.zeros(engine.n_samples, dtype=bool)
     rows[rng.choice(engine.n_samples, tuning.FIRST_SAMPLES, replace=False)] = True
     some = engine.part(roles, rows)
-    return some if some.summarise(some.zeros(1)).n_group.all() else None
+    return some if some.summarise(some.zeros(1)).n_group[:].all() else None

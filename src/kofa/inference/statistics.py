@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Observations, Rows, group_slices
+from kofa.inference.pattern_sums import (
+    CentredSums,
+    Means,
+    Packed,
+    PatternMeans,
+    PatternSums,
+    by_pattern,
+    sums_of,
+)
 from kofa.inference.posterior import Weights
-from kofa.linalg import Array, Groups, cross, pack, pack_outer, unpack
+from kofa.linalg import Array, BoolArray, Groups, cross, pack, pack_outer, unpack
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +72,11 @@ class Statistics:
     z_sum: Array  # (K,)
     S: Array  # (K, K): Σ ⟨z zᵀ⟩ over all samples
     logdet: float  # Σ log |Σ_n|
-    z_group: Array  # (G, K): Σ ⟨z⟩ over the samples that have the column group
-    S_group: Array  # (G, K(K+1)/2), packed: Σ ⟨z zᵀ⟩ likewise
-    M_group: Array  # likewise: Σ ⟨z⟩⟨z⟩ᵀ; only where some view is not Gaussian, else (0, …)
-    n_group: Array  # (G,): number of samples that have the column group
+    z_group: Array | PatternSums  # (G, K): Σ ⟨z⟩ over the samples that have the column group
+    S_group: Array | PatternSums  # (G, K(K+1)/2), packed: Σ ⟨z zᵀ⟩ likewise
+    # likewise: Σ ⟨z⟩⟨z⟩ᵀ; only where some view is not Gaussian, else (0, …)
+    M_group: Array | PatternSums
+    n_group: Array | PatternSums  # (G, 1): number of samples that have the column group
     views: Mapping[str, ViewSums]
     columns: Mapping[str, Groups]  # of each view, the same in all blocks
     augmented: frozenset[str]  # views whose values are pseudo-observations
@@ -101,6 +112,11 @@ class Statistics:
             self.augmented,
         )
 
+    def of_samples(self) -> Statistics:
+        """Without the sums of columns, which take memory."""
+        none = np.empty((0, 1))
+        return replace(self, z_group=none, S_group=none, M_group=none, n_group=none, views={})
+
     def with_sums(self, name: str, sums: ViewSums) -> Statistics:
         """The statistics after the bound of a view was moved, where q(z) stays."""
         return replace(self, views={**self.views, name: sums})
@@ -113,23 +129,32 @@ def statistics(rows: Rows, q: Latent) -> Statistics:
     # Σ ⟨z zᵀ⟩ of each pattern = count · Σ_p + Σ m mᵀ
     of_means = pack_outer(q.mean) if patterns.alone else pack(patterns.gram(q.mean))
     second = counts[:, None] * pack(q.covariance) + of_means
-    moments = np.concatenate([second, patterns.sum(q.mean), counts[:, None]], axis=1)
-    having = rows.patterns.T.astype(float)
-    by_group = having @ moments
+    n_group, z_group, S_group = _by_group(
+        rows.patterns, counts[:, None], patterns.sum(q.mean), second
+    )
     none = np.empty((0, second.shape[1]))
     return Statistics(
         n_samples=float(len(q.mean)),
         z_sum=q.mean.sum(axis=0),
         S=unpack(second.sum(axis=0), k),
         logdet=float(counts @ q.logdet),
-        z_group=by_group[:, -k - 1 : -1],
-        S_group=by_group[:, : -k - 1],
-        M_group=having @ of_means if rows.augmented else none,
-        n_group=by_group[:, -1],
+        z_group=z_group,
+        S_group=S_group,
+        M_group=_by_group(rows.patterns, of_means)[-1] if rows.augmented else none,
+        n_group=n_group,
         views={name: ViewSums.of(view, q.mean) for name, view in rows.views.items()},
         columns=rows.columns,
         augmented=frozenset(name for name, view in rows.views.items() if view.augmented),
     )
+
+
+def _by_group(having: BoolArray, *numbers: Array) -> list[Any]:
+    """Σ of numbers of the patterns over those that have each group of columns."""
+    n_patterns, n_groups = having.shape
+    if by_pattern(n_patterns, n_groups, max(one.shape[1] for one in numbers)):
+        return [PatternSums((having,), (one,)) for one in numbers]
+    found = sums_of(having, np.concatenate(numbers, axis=1))
+    return np.split(found, np.cumsum([one.shape[1] for one in numbers])[:-1], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +165,9 @@ class ViewStatistics:
     columns: Groups
     y_mean: Array  # (D,)
     y_square: Array  # (D,): Σ (y − ȳ)²
-    z_mean: Array  # (G, K)
-    packed: Array  # (G, K(K+1)/2): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
-    packed_of_means: Array | None  # likewise Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ, where the view is not Gaussian
+    z_mean: Means  # (G, K)
+    packed: Packed  # (G, K(K+1)/2): Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ
+    packed_of_means: Packed | None  # likewise Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ, where the view is not Gaussian
     R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
     excess: float
     rounding: float
@@ -152,13 +177,13 @@ class ViewStatistics:
     @cached_property
     def S(self) -> Array:
         """Σ ⟨z zᵀ⟩ − n z̄ z̄ᵀ: (G, K, K)."""
-        return unpack(self.packed, self.z_mean.shape[1])
+        return unpack(self.packed[:], self.z_mean.shape[1])
 
     @cached_property
     def M(self) -> Array:
         """Σ ⟨z⟩⟨z⟩ᵀ − n z̄ z̄ᵀ where the view is not Gaussian, else S: (G, K, K)."""
         packed = self.packed_of_means
-        return self.S if packed is None else unpack(packed, self.z_mean.shape[1])
+        return self.S if packed is None else unpack(packed[:], self.z_mean.shape[1])
 
     @cached_property
     def n_column(self) -> Array:
@@ -173,13 +198,29 @@ def centred(stats: Statistics) -> dict[str, ViewStatistics]:
 
 
 def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics:
-    n, columns, sums = stats.n_group[groups], stats.columns[name], stats.views[name]
-    z_mean = stats.z_group[groups] / n[:, None]
+    n, columns, sums = stats.n_group[groups][:, 0], stats.columns[name], stats.views[name]
+    z_mean = _means(stats.z_group, stats.n_group, groups, n)
     y_mean = sums.y_sum / n[columns.label]
     y_square = sums.y_square - sums.y_sum * y_mean
-    shift = pack_outer(z_mean)
-    shift *= n[:, None]
-    M = stats.M_group[groups] - shift if name in stats.augmented else None
-    S = np.subtract(stats.S_group[groups], shift, out=shift)
-    R = sums.R - sums.y_sum[:, None] * z_mean[columns.label]
+    S = _less_mean(stats.S_group, groups, n, z_mean)
+    M = _less_mean(stats.M_group, groups, n, z_mean) if name in stats.augmented else None
+    R = z_mean[columns.label]
+    R *= sums.y_sum[:, None]
+    R = np.subtract(sums.R, R, out=R)
     return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess, sums.rounding)
+
+
+def _means(z: Array | PatternSums, n: Array | PatternSums, groups: slice, each: Array) -> Means:
+    """z̄ of some groups."""
+    if isinstance(z, PatternSums) and isinstance(n, PatternSums):
+        return PatternMeans(z.of(groups), tuple(one[:, 0] for one in n.numbers), each)
+    return np.asarray(z[groups] / each[:, None])
+
+
+def _less_mean(sums: Array | PatternSums, groups: slice, n: Array, z_mean: Means) -> Packed:
+    """Σ − n z̄ z̄ᵀ of some groups, packed."""
+    if isinstance(sums, PatternSums):
+        return CentredSums(sums.of(groups), n, z_mean)
+    shift = pack_outer(np.asarray(z_mean))
+    shift *= n[:, None]
+    return np.subtract(sums[groups], shift, out=shift)

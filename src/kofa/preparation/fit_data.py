@@ -142,8 +142,6 @@ class FitData:
     def encoded(self, name: str) -> Values:
         """What the likelihood of a view makes of the values in its table."""
         values, likelihood = self.tables[name].values, self.likelihoods[name]
-        if isinstance(values, np.ndarray):
-            return likelihood.encode(values)
         return Encoded(values, likelihood.encode)
 
     def role(self, name: str) -> Role:

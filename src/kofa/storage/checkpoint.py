@@ -21,6 +21,7 @@ from kofa.data.stored import Stored, blocks
 from kofa.engines.condensed import Affine
 from kofa.errors import FileError, KofaError, warn
 from kofa.inference.acceleration import Trail
+from kofa.inference.posterior import complete
 from kofa.inference.run import Iteration, Journal, Run
 from kofa.linalg import Array
 from kofa.preparation.fit_data import FitData
@@ -220,8 +221,8 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
     }
     held = {field.name: getattr(run, field.name) for field in fields(run)}
     held["Z"] = _factors_to_keep(run)
-    trail = {"steps": run.trail.steps, "moves": run.trail.moves}
-    return held | {"state": tuple(run.state.values()), "history": history, "trail": trail}
+    trail = run.trail.complete()
+    return held | {"state": tuple(complete(run.state).values()), "history": history, "trail": trail}
 
 
 def _factors_to_keep(run: Run) -> Array:
