@@ -9,7 +9,7 @@ from scipy import sparse
 import kofa
 from kofa.data import stored
 from kofa.engines import streamed
-from kofa.engines.ahead import ahead
+from kofa.ahead import ahead
 
 N = 150
 

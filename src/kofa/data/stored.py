@@ -1,12 +1,13 @@
 """Tables whose rows become arrays of floats only where they are needed, block by block.
 
 Whatever works for such a table works for an array too: `values[rows]` are floats, NaN where
-missing, and `by_blocks` visits all rows. An array is one block.
+missing, and `by_blocks` visits all rows, those of an array in several threads.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from kofa.ahead import in_threads
 from kofa.errors import FileError
-from kofa.linalg import Array, BoolArray, IntArray
+from kofa.linalg import Array, BoolArray, IntArray, n_blas_threads
 
 _AT_ONCE = 2**21  # numbers of a block of rows (16 MiB)
+_IN_CACHE = 2**17  # numbers of rows that are encoded at a time
 
 
 class Stored(ABC):
@@ -53,12 +56,17 @@ class Stored(ABC):
 
     def slices(self) -> Iterator[slice]:
         """Consecutive rows that are a block."""
-        step = max(1, _AT_ONCE // max(1, self.shape[1]))
-        for start in range(0, len(self), step):
-            yield slice(start, min(start + step, len(self)))
+        return row_slices(*self.shape, _AT_ONCE)
 
 
 Values = Array | Stored
+
+
+def row_slices(n: int, n_columns: int, at_once: int) -> Iterator[slice]:
+    """Consecutive rows, of no more numbers at a time than some, but one row at least."""
+    step = max(1, at_once // max(1, n_columns))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
 
 
 def blocks(values: Values, transform: Callable[[Array], Array] | None = None) -> Iterable[Array]:
@@ -79,11 +87,16 @@ class _Blocks:
             yield block if self.transform is None else self.transform(block)
 
 
+def of_blocks(function: Callable[[Array], Any], values: Values) -> Iterator[Any]:
+    """What a function says of each block of rows, in order."""
+    where = list(row_slices(*values.shape, _AT_ONCE))
+    n_threads = 1 if isinstance(values, Stored) or len(where) == 1 else n_blas_threads()
+    return in_threads(function, (values[rows] for rows in where), n_threads)
+
+
 def by_blocks(function: Callable[[Array], Any], values: Values) -> Any:
     """What a function says of each row: an array with an entry for each."""
-    if not isinstance(values, Stored):
-        return function(values)
-    parts = [function(block) for block in blocks(values)]
+    parts = list(of_blocks(function, values))
     return np.concatenate(parts) if parts else function(np.empty(values.shape))
 
 
@@ -181,15 +194,21 @@ class Encoded(Derived):
         return self.encode(self.values[rows])
 
 
-def in_single_precision(values: Array, encode: Callable[[Array], Array]) -> Array:
-    """What a function makes of rows, of which no more than a block is ever in double precision."""
-    n, step = len(values), max(1, _AT_ONCE // max(1, values.shape[1]))
-    first = encode(values[:step])
-    found = np.empty((n, first.shape[1]), dtype=np.float32)
-    found[:step] = first
-    for start in range(step, n, step):
-        found[start : start + step] = encode(values[start : start + step])
-    return found  # type: ignore[return-value]
+def encoded_rows(values: Array, encode: Callable[[Array], Array], dtype: str) -> Array:
+    """What a function makes of rows, as an array of this type.
+
+    Some rows at a time in each thread, so that temporaries stay in cache and no more than these are
+    ever in double precision.
+    """
+    width = encode(values[:0]).shape[1]
+    found = np.empty((len(values), width), dtype)
+    where = list(row_slices(len(values), max(width, values.shape[1]), _IN_CACHE))
+
+    def fill(rows: slice) -> None:
+        found[rows] = encode(values[rows])
+
+    deque(in_threads(fill, where, n_blas_threads() if len(where) > 1 else 1), maxlen=0)
+    return found
 
 
 def is_on_disk(values: Values) -> bool:

@@ -71,13 +71,17 @@ class Samples:
     polars: bool = False  # whether results are tables of polars: some came in, and none of pandas
 
     def spread(self, table: Table) -> Values:
-        """The table's values for all samples (n, D), NaN where it lacks one."""
+        """The table's values for all samples (n, D), NaN where it lacks one; not to be changed."""
         if isinstance(table.values, Stored):
             place = np.full(self.n, -1)
             place[self.position[table.name]] = np.arange(len(table.values))
             return Placed(table.values, place)
+        position = self.position[table.name]
+        in_place = len(position) == self.n and (position == np.arange(self.n)).all()
+        if in_place and table.values.flags.c_contiguous:
+            return table.values
         values = np.full((self.n, table.values.shape[1]), np.nan)
-        values[self.position[table.name]] = table.values
+        values[position] = table.values
         return values
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa import tuning
-from kofa.engines.ahead import in_threads
+from kofa.ahead import in_threads
 from kofa.engines.blocks import BlockEngine, Work, residuals
 from kofa.engines.condensed import condense
 from kofa.engines.directions import (
@@ -66,9 +66,17 @@ class InMemory(BlockEngine):
         views: Iterable[str] | None = None,  # noqa: ARG002
         at_start: bool = False,  # noqa: ARG002
     ) -> Iterator[tuple[slice, Any]]:
+        return self._visited(work, n_factors, by_row, self._by_threads)
+
+    def _visit_apart(self, work: Work, n_factors: int) -> Iterator[tuple[slice, Any]]:
+        return self._visited(work, n_factors, (), by_threads=True)
+
+    def _visited(
+        self, work: Work, n_factors: int, by_row: Sequence[Array], by_threads: bool
+    ) -> Iterator[tuple[slice, Any]]:
         blocks = self._blocks(n_factors)
         tasks = ((block, *(one[where] for one in by_row)) for where, block in blocks)
-        n_threads = n_blas_threads() if self._by_threads and len(blocks) > 1 else 1
+        n_threads = n_blas_threads() if by_threads and len(blocks) > 1 else 1
         found = in_threads(lambda task: work(*task), tasks, n_threads)
         yield from zip((where for where, _ in blocks), found, strict=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa.data.stored import Encoded, Placed, Stored
-from kofa.engines.ahead import ahead, in_threads
+from kofa.ahead import ahead, in_threads
 from kofa.engines.blocks import BlockEngine, Work
 from kofa.engines.memory import InMemory
 from kofa.engines.passes import BLOCK, COVARIANCES, ByPasses, ViewTraits, holes, patterns

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa.data.scaling import Scaling
-from kofa.data.stored import in_single_precision, some_columns
+from kofa.data.stored import encoded_rows, some_columns
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.inference.observations import Observations
@@ -83,9 +83,10 @@ class FittedView:
         """
         of_kernel = self.likelihood is None and self.role.exact
         gaussian = self.likelihood is None or self.likelihood.curvature is None
-        if dtype == "float64" or of_kernel or not gaussian:
+        own = "float64" if of_kernel or not gaussian else dtype
+        if own == "float64" and self.likelihood is None:
             return self.encoder.encode
-        return partial(in_single_precision, encode=self.encoder.encode)
+        return partial(encoded_rows, encode=self.encoder.encode, dtype=own)
 
     def check(self, table: Table) -> Table:
         """The table as fit saw it, or an error; named columns may come in another order."""
