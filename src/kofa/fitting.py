@@ -206,6 +206,7 @@ def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: in
         rotate=not exact,  # measured, rotation gains nothing there
         free=most is None and not exact,
         most_predictive=parameters.n_factors,
+        n_jobs=parameters.workers,
     )
 
 

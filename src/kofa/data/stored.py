@@ -89,7 +89,7 @@ class _Blocks:
 
 def of_blocks(function: Callable[[Array], Any], values: Values) -> Iterator[Any]:
     """What a function says of each block of rows, in order."""
-    where = list(row_slices(*values.shape, _AT_ONCE))
+    where = list(row_slices(len(values), values.shape[1], _AT_ONCE))
     n_threads = 1 if isinstance(values, Stored) or len(where) == 1 else n_blas_threads()
     return in_threads(function, (values[rows] for rows in where), n_threads)
 

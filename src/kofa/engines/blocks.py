@@ -202,6 +202,21 @@ class BlockEngine(ABC):
         """Σ of what a function says of each block, and of the factors of its samples."""
         return reduce(add, (own for _, own in self._visit(work, Z.shape[1], Z, **which)))
 
+    # ------------------------------------------------------------ other processes
+
+    @property
+    def in_one_process(self) -> bool:
+        """Whether no copy of the engine in another process could see its rows."""
+        return False
+
+    def detached(self, Z: Array) -> Array:
+        """Z as it goes to another process."""
+        return Z
+
+    def attached(self, Z: Array) -> Array:
+        """Z that came from another process."""
+        return Z
+
     # ------------------------------------------------------------ factors, samples
 
     def zeros(self, n_factors: int) -> Array:

@@ -308,6 +308,19 @@ class Condensed(BlockEngine):
         whole = Z.engine.part(Z.engine.likelihoods, chosen)
         return replace(Z, engine=whole, few=np.concatenate(few))
 
+    @property
+    def in_one_process(self) -> bool:
+        """Whether no copy of the engine in another process could see its rows."""
+        return self.whole.in_one_process
+
+    def detached(self, Z: Any) -> Any:
+        """Z as it goes to another process: without the samples."""
+        return replace(Z, engine=None)
+
+    def attached(self, Z: Any) -> Any:
+        """Z that came from another process."""
+        return replace(Z, engine=self.whole)
+
     # ------------------------------------------------------------ fewer views, fewer rows
 
     def part(self, views: Iterable[str], rows: BoolArray | None = None) -> BlockEngine:

@@ -34,6 +34,10 @@ class InMemory(BlockEngine):
         self.block_rows = block_rows
         self._parts: dict[int, list[tuple[slice, Rows]]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which makes blocks of its own."""
+        return self.__dict__ | {"_parts": {}}
+
     @property
     def n_samples(self) -> int:
         return self.rows.n_samples
@@ -97,9 +101,10 @@ class InMemory(BlockEngine):
     def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
         """The blocks, made once: sums over their data are remembered with them."""
         size = self.block_rows or self.rows.block_size(n_factors)
-        if size not in self._parts:
-            self._parts = {size: list(self.rows.blocks(size))}
-        return self._parts[size]
+        parts = self._parts  # another start may change it meanwhile
+        if size not in parts:
+            self._parts = parts = {size: list(self.rows.blocks(size))}
+        return parts[size]
 
     # ------------------------------------------------------------ directions to start from
 
