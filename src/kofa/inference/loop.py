@@ -144,8 +144,8 @@ def _with_curvature_ratios(engine: Engine, now: Run, views: Mapping[str, ViewSta
     """Let the variances in each view that is not Gaussian count as the likelihood has it.
 
     Where they already did, up to rounding of the ratios, the state stays, and with it its bound:
-    the run has converged. Done where the loop stands still: on the way there, weights that are still too large would make
-    every curvature look small.
+    the run has converged. Done where the loop stands still: on the way there, weights that are
+    still too large would make every curvature look small.
     """
     updated = dict(now.state)
     for name, likelihood in engine.likelihoods.items():
