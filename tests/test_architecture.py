@@ -16,7 +16,7 @@ import pytest
 import kofa
 
 ORDER = [
-    "errors", "checks", "linalg", "tuning", "data", "likelihoods", "kernels", "inference",
+    "errors", "checks", "linalg", "ahead", "tuning", "data", "likelihoods", "kernels", "inference",
     "engines", "views", "preparation", "omics", "results", "scores", "inspection",
     "storage", "progress", "fitting", "model", "estimators", "scoring", "cross_validation",
     "plot", "files", "report", "cli",

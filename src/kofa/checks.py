@@ -181,3 +181,10 @@ def hinting(also: Mapping[str, str] = MappingProxyType({})) -> Callable[[type[Ma
         return cls
 
     return decorate
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise unless it is a number of workers as joblib takes it."""
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    fine = n_jobs is None or (whole and n_jobs != 0)
+    require(fine, "n_jobs", "a whole number other than 0, or None", n_jobs)

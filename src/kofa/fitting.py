@@ -168,7 +168,7 @@ def _engine(
     parameters: Parameters, fit_data: FitData, views: Mapping[str, FittedView], seen: BoolArray
 ) -> InMemory | Streamed | cluster.Cluster:
     """The samples that have a value, encoded at once or, where rows are stored, when visited."""
-    spread = partial(fit_data.samples.spread, own=False)
+    spread = partial(fit_data.samples.spread)
     values = {name: spread(fit_data.tables[name]) for name in views}
     block_rows = None if parameters.block_rows == "auto" else int(parameters.block_rows)
     client = parameters.engine if is_client(parameters.engine) else None
@@ -208,6 +208,7 @@ def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: in
         rotate=not exact,  # measured, rotation gains nothing there
         free=most is None and not exact,
         most_predictive=parameters.n_factors,
+        n_jobs=parameters.workers,
     )
 
 
@@ -315,7 +316,7 @@ def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:
         return None
     samples, names = fit_data.samples, fit_data.samples.names
     measured = {
-        fit_data.sources[name]: by_blocks(n_measured, samples.spread(table, own=False))
+        fit_data.sources[name]: by_blocks(n_measured, samples.spread(table))
         for name, table in fit_data.tables.items()
     }
     counts = np.column_stack(list(measured.values())).astype(float)

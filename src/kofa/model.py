@@ -104,6 +104,11 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         "float32" these take half of the memory and of the time. All else, what is predicted
         too, is in double precision, and so are kernels that feed outputs. No noise is then taken
         for less than two millionths of the variance.
+    n_jobs : int or None
+        How many of `n_init` starts run side by side, by the workers of joblib: None is one after
+        the other, or as `joblib.parallel_config` says; -1 is all cores. The result is the same.
+        Not with a callback, a checkpoint or a Dask cluster as engine, for which starts follow
+        each other.
 
     Attributes
     ----------
@@ -174,6 +179,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         engine: Any = "auto",
         block_rows: Any = "auto",
         dtype: str = "float64",
+        n_jobs: int | None = None,
     ) -> None:
         self.views = views
         self.n_factors = n_factors
@@ -189,6 +195,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         self.engine = engine
         self.block_rows = block_rows
         self.dtype = dtype
+        self.n_jobs = n_jobs
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = cloned(self)

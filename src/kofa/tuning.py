@@ -20,7 +20,8 @@ TOL_WITH_OUTPUTS: Final = 1e-3
 REGRESSION_TOL: Final = 1e-4
 # Iterations in a row without a gain that end a fit: a rotation may bring the next gain.
 PATIENCE: Final = 4
-# A fit with views that are not Gaussian ends where the curvature ratio ρ changes by less than this.
+# The curvature ratio ρ of a view that is not Gaussian is rounded up to a multiple of this; where it
+# stays the same, the fit ends.
 CURVATURE_RATIO_TOL: Final = 0.02
 LEAST_CURVATURE_RATIO: Final = 0.01
 # The next rotation comes after so many times as many iterations: 3, 4, 6, 8, …

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 import kofa
+from kofa.ahead import ahead
 from kofa.data import stored
 from kofa.engines import streamed
-from kofa.engines.ahead import ahead
 
 N = 150
 

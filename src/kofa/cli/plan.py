@@ -46,7 +46,9 @@ KERNELS: dict[str, Any] = {
     "precomputed": kernels.Precomputed,
     "mixture": kernels.Mixture,
 }
-_NOT_IN_A_FILE = ("self", "views", "callback", "progress", "checkpoint", "checkpoint_every")
+_NOT_IN_A_FILE = (
+    "self", "views", "callback", "progress", "checkpoint", "checkpoint_every", "n_jobs",
+)  # fmt: skip
 MODEL_KEYS = [k for k in inspect.signature(FactorModel).parameters if k not in _NOT_IN_A_FILE]
 _MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _IN_CELLS = {"sep": '"\r\n+-', "decimal": '"\r\n+- \t'}  # beside letters and digits

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from kofa.checks import flag, listed, require
+from kofa.checks import check_n_jobs, flag, listed, require
 from kofa.cross_validation.held_out import FoldResult, fit_and_predict
 from kofa.cross_validation.model import Model
 from kofa.cross_validation.plan import Plan
@@ -122,7 +121,7 @@ def cross_validate(
     4  all    y    all    r2   0.85  100
     """
     _check_model("model", model)
-    _check_n_jobs(n_jobs)
+    check_n_jobs(n_jobs)
     plan = Plan.checked({_ONLY: model}, data, outputs, cv, groups, scoring)
     both = flag("baseline", baseline), flag("return_predictions", return_predictions)
     return _tables(plan, n_jobs, *both, named=False)
@@ -176,7 +175,7 @@ def compare(
     require(fine, "models", "a dict of name → FactorModel", models)
     for name, model in models.items():
         _check_model(f"models[{name!r}]", model)
-    _check_n_jobs(n_jobs)
+    check_n_jobs(n_jobs)
     plan = Plan.checked(models, data, outputs, cv, groups, scoring)
     both = flag("baseline", baseline), flag("return_predictions", return_predictions)
     return _tables(plan, n_jobs, *both, named=True)
@@ -186,12 +185,6 @@ def _check_model(option: str, model: Any) -> None:
     cure = "estimators with X and y go into the functions of sklearn.model_selection"
     declared = hasattr(model, "views") and hasattr(model, "outputs")  # an estimator has neither
     require(declared, option, "a kofa.FactorModel", model, cure=cure)
-
-
-def _check_n_jobs(n_jobs: Any) -> None:
-    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
-    fine = n_jobs is None or (whole and n_jobs != 0)
-    require(fine, "n_jobs", "a whole number other than 0, or None", n_jobs)
 
 
 def _tables(

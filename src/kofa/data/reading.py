@@ -13,7 +13,16 @@ import numpy as np
 from kofa.checks import hint, listed, shown
 from kofa.data.cells import floats, is_missing, is_numeric
 from kofa.data.dask_tables import is_dask, open_dask
-from kofa.data.stored import FileRows, Named, SparseRows, Stored, is_sparse, small_as_array
+from kofa.data.stored import (
+    FileRows,
+    Named,
+    SparseRows,
+    Stored,
+    encoded_rows,
+    is_sparse,
+    of_blocks,
+    small_as_array,
+)
 from kofa.data.tables import Table
 from kofa.errors import DataError
 
@@ -80,7 +89,7 @@ def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
         raise DataError(f"expected a table (2-D) but got {raw.ndim}-D data", name, cure=cure)
     table = Table(name, np.empty((len(raw), 0)), dtypes=(_dtype(raw.ravel()),))
     if is_numeric(raw.dtype) and not labels:
-        return replace(table, values=raw.astype(float, order="C")), []
+        return replace(table, values=encoded_rows(raw, lambda rows: rows, "float64")), []
     return table, list(raw.T)
 
 
@@ -249,8 +258,7 @@ def check_unique(name: str, what: str, index: Any) -> None:
 
 
 def _check_finite(table: Table) -> None:
-    for part in table.blocks():
-        infinite = np.isinf(part.dense).any(axis=0)
+    for infinite in of_blocks(lambda part: np.isinf(part).any(axis=0), table.values):
         if not infinite.any():
             continue
         raise DataError(
@@ -264,8 +272,8 @@ def _check_finite(table: Table) -> None:
 def check_observed(table: Table, each_column: bool = True) -> None:
     """Raise unless the view, and each of its columns, has an observed value."""
     observed = np.zeros(table.values.shape[1], dtype=bool)
-    for part in table.blocks():
-        observed |= (~np.isnan(part.dense)).any(axis=0)
+    for own in of_blocks(lambda part: (~np.isnan(part)).any(axis=0), table.values):
+        observed |= own
     if not observed.any():
         raise DataError("there is no observed value", table.name, cure="leave the view out")
     empty = ~observed

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from kofa.data.stored import Values, blocks
+from kofa.data.stored import Values, of_blocks
 from kofa.linalg import Array, BoolArray
 
 Unit = Literal["value", "log", "log1p"]
@@ -54,19 +55,15 @@ class Scaling:
         constant in two rows or more, if others are not.
         """
         none = np.zeros(values.shape[1])
-        parts, n, size = blocks(values, _TRANSFORMS[unit]), none, none
-        for part in parts:
-            observed = ~np.isnan(part)
-            n = n + observed.sum(axis=0)
-            size = np.nanmax(np.abs(part), axis=0, initial=0.0, where=observed).clip(size)
+        n, size = none, none
+        for own_n, own_size in of_blocks(partial(_number_and_size, unit=unit), values):
+            n, size = n + own_n, np.maximum(size, own_size)
         n = np.maximum(n, 1.0)
         size_or_one = np.where(size > 0, size, 1.0)  # sums of squares neither overflow nor vanish
-        total = sum((np.nansum(part / size_or_one, axis=0) for part in parts), start=none)
-        centre = total / n * size_or_one
-        squares = none
-        for part in parts:
-            squares = squares + np.nansum(((part - centre) / size_or_one) ** 2, axis=0)
-        spread = np.sqrt(squares / n)
+        total = partial(_total, unit=unit, size=size_or_one)
+        centre = sum(of_blocks(total, values), start=none) / n * size_or_one
+        squares = partial(_squares, unit=unit, centre=centre, size=size_or_one)
+        spread = np.sqrt(sum(of_blocks(squares, values), start=none) / n)
         spread = np.where(spread > 1e-13, spread, 0.0) * size_or_one
         marked = (spread == 0) & (n > 1) & (spread > 0).any() & (no_spread == 0)
         if not by_column:
@@ -83,7 +80,8 @@ class Scaling:
 
     def encode(self, values: Array) -> Array:
         with np.errstate(over="ignore"):  # infinity is out of reach as well
-            encoded: Array = (_TRANSFORMS[self.unit](values) - self.centre) / self.spread
+            encoded: Array = _TRANSFORMS[self.unit](values) - self.centre
+            encoded /= self.spread
         return encoded
 
     def seen(self, values: Array) -> BoolArray:
@@ -111,3 +109,29 @@ class Scaling:
 
     def decode_std(self, std: Array) -> Array:
         return std * self.spread
+
+
+# ---------------------------------------------------------------- of one block of rows
+
+
+def _number_and_size(part: Array, unit: Unit) -> tuple[Array, Array]:
+    """Number of the observed values of each column, and the largest of these."""
+    part = _TRANSFORMS[unit](part)
+    n = len(part) - np.isnan(part).sum(axis=0)
+    return n, np.fmax.reduce(np.abs(part), axis=0, initial=0.0)
+
+
+def _total(part: Array, unit: Unit, size: Array) -> Array:
+    """Σ of the observed values, in units of `size`."""
+    part = _TRANSFORMS[unit](part) / size
+    part[np.isnan(part)] = 0.0
+    return np.asarray(part.sum(axis=0))
+
+
+def _squares(part: Array, unit: Unit, centre: Array, size: Array) -> Array:
+    """Σ of their squared distances from `centre`."""
+    part = _TRANSFORMS[unit](part) - centre
+    part /= size
+    part *= part
+    part[np.isnan(part)] = 0.0
+    return np.asarray(part.sum(axis=0))

@@ -1,13 +1,14 @@
 """Tables whose rows become arrays of floats only where they are needed, block by block.
 
 Whatever works for such a table works for an array too: `values[rows]` are floats, NaN where
-missing, and `by_blocks` visits all rows. An array is one block.
+missing, and `by_blocks` visits all rows, those of an array in several threads.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from mmap import mmap
@@ -15,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from kofa.ahead import in_threads
 from kofa.errors import FileError
-from kofa.linalg import Array, BoolArray, IntArray
+from kofa.linalg import Array, BoolArray, IntArray, n_blas_threads
 
 _IN_MEMORY = 2**18  # of a block of an array that is in memory (2 MiB)
 _AT_ONCE = 2**21  # numbers of a block of rows (16 MiB)
+_IN_CACHE = 2**17  # numbers of rows that are encoded at a time
 
 
 class Stored(ABC):
@@ -54,50 +57,43 @@ class Stored(ABC):
 
     def slices(self) -> Iterator[slice]:
         """Consecutive rows that are a block."""
-        step = max(1, _AT_ONCE // max(1, self.shape[1]))
-        for start in range(0, len(self), step):
-            yield slice(start, min(start + step, len(self)))
+        return row_slices(*self.shape, _AT_ONCE)
 
 
 Values = Array | Stored
 
 
-def blocks(values: Values, transform: Callable[[Array], Array] | None = None) -> Iterable[Array]:
-    """The rows block by block, as often as asked; what a small array becomes is computed once."""
-    if isinstance(values, Stored) or values.size > _IN_MEMORY:
-        return _Blocks(values, transform)
-    return [values if transform is None else transform(values)]
+def row_slices(n: int, n_columns: int, at_once: int) -> Iterator[slice]:
+    """Consecutive rows, of no more numbers at a time than some, but one row at least."""
+    step = max(1, at_once // max(1, n_columns))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
 
 
-@dataclass(frozen=True, eq=False)
-class _Blocks:
-    values: Values
-    transform: Callable[[Array], Array] | None
-
-    def __iter__(self) -> Iterator[Array]:
-        for where in slices_of(self.values):
-            block = self.values[where]
-            yield block if self.transform is None else self.transform(block)
+def blocks(values: Values) -> Iterator[Array]:
+    """The rows block by block."""
+    for where in slices_of(values) if len(values) else [slice(0)]:
+        yield values[where]
 
 
 def slices_of(values: Values) -> Iterator[slice]:
     """Consecutive rows that are a block."""
-    return values.slices() if isinstance(values, Stored) else row_slices(values)
+    if isinstance(values, Stored):
+        return values.slices()
+    return row_slices(len(values), values.shape[1], _IN_MEMORY)
 
 
-def row_slices(values: Array) -> Iterator[slice]:
-    """Rows of an array in memory, so many at a time that what is made of them is small."""
-    step = max(1, _IN_MEMORY // max(1, values.shape[1]))
-    for start in range(0, len(values), step):
-        yield slice(start, min(start + step, len(values)))
+def of_blocks(function: Callable[[Array], Any], values: Values) -> Iterator[Any]:
+    """What a function says of each block of rows, in order."""
+    where = list(slices_of(values))
+    n_threads = 1 if isinstance(values, Stored) or len(where) == 1 else n_blas_threads()
+    return in_threads(function, (values[rows] for rows in where), n_threads)
 
 
 def by_blocks(function: Callable[[Array], Any], values: Values) -> Any:
     """What a function says of each row: an array with an entry for each."""
-    parts = [function(block) for block in blocks(values)]
-    if not parts:
-        return function(np.empty(values.shape))
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    parts = list(of_blocks(function, values))
+    return np.concatenate(parts) if parts else function(np.empty(values.shape))
 
 
 def n_measured(values: Array) -> IntArray:
@@ -191,24 +187,27 @@ class Encoded(Derived):
         return float(np.finfo(self._none.dtype).eps)
 
     def slices(self) -> Iterator[slice]:
-        values = self.values
-        return super().slices() if isinstance(values, Stored) else row_slices(values)
+        in_memory = not isinstance(self.values, Stored)
+        return row_slices(*self.shape, _IN_MEMORY if in_memory else _AT_ONCE)
 
     def read(self, rows: slice | IntArray) -> Array:
         return self.encode(self.values[rows])
 
 
-def row_by_row(values: Array, encode: Callable[[Array], Array], dtype: str) -> Array:
-    """What a function makes of rows, of which it sees no more than a block at a time."""
-    parts = row_slices(values)
-    where = next(parts, slice(0, 0))
-    first = encode(values[where])
-    if len(first) == len(values):
-        return first.astype(dtype, copy=False)
-    found = np.empty((len(values), first.shape[1]), dtype=dtype)
-    found[where] = first
-    for where in parts:
-        found[where] = encode(values[where])
+def encoded_rows(values: Array, encode: Callable[[Array], Array], dtype: str) -> Array:
+    """What a function makes of rows, as an array of this type.
+
+    Some rows at a time in each thread, so that temporaries stay in cache and no more than these are
+    ever in double precision.
+    """
+    width = encode(values[:0]).shape[1]
+    found = np.empty((len(values), width), dtype)
+    where = list(row_slices(len(values), max(width, values.shape[1]), _IN_CACHE))
+
+    def fill(rows: slice) -> None:
+        found[rows] = encode(values[rows])
+
+    deque(in_threads(fill, where, n_blas_threads() if len(where) > 1 else 1), maxlen=0)
     return found
 
 

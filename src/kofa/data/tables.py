@@ -70,19 +70,18 @@ class Samples:
     position: dict[str, IntArray]  # of each row of each table among the samples
     polars: bool = False  # whether results are tables of polars: some came in, and none of pandas
 
-    def spread(self, table: Table, own: bool = True) -> Values:
-        """The table's values for all samples (n, D), NaN where it lacks one.
-
-        `own`: whether an array has to be another than the table's, so that it may be changed.
-        """
+    def spread(self, table: Table) -> Values:
+        """The table's values for all samples (n, D), NaN where it lacks one; not to be changed."""
         if isinstance(table.values, Stored):
             place = np.full(self.n, -1)
             place[self.position[table.name]] = np.arange(len(table.values))
             return Placed(table.values, place)
-        if not own and np.array_equal(self.position[table.name], np.arange(self.n)):
+        position = self.position[table.name]
+        in_place = len(position) == self.n and (position == np.arange(self.n)).all()
+        if in_place and table.values.flags.c_contiguous:
             return table.values
         values = np.full((self.n, table.values.shape[1]), np.nan)
-        values[self.position[table.name]] = table.values
+        values[position] = table.values
         return values
 
 

@@ -77,6 +77,10 @@ class BlockEngine(ABC):
         the pseudo-observations of a model that has nothing but a bias.
         """
 
+    def _visit_apart(self, work: Work, n_factors: int) -> Iterator[tuple[slice, Any]]:
+        """The same where one thread for each block is faster than products with several."""
+        return self._visit(work, n_factors)
+
     @abstractmethod
     def _start(self, name: str) -> Observations:
         """A view, or one row for all of it, with the mean of the same pseudo-observations."""
@@ -172,15 +176,18 @@ class BlockEngine(ABC):
         A row has all of a view or nothing. Y are the views that it has, side by side.
         """
         found: dict[tuple[bool, ...], Array] = {}
-        for _, own in self._visit(_triangles, 1):
+        for _, own in self._visit_apart(_triangles, 1):
             for pattern, R in own:
-                both = [found[pattern], R] if pattern in found else [R]
-                found[pattern] = triangle(np.concatenate(both)) if len(both) > 1 else R
+                known = found.get(pattern)
+                found[pattern] = R if known is None else triangle(np.concatenate([known, R]))
         return dict(sorted(found.items(), reverse=True))
 
     def factors(self, of_rows: Callable[[Rows], Array], n_factors: int) -> Array:
         """What a function says of all samples, as their factors: (N, n_factors)."""
-        return self._pass(partial(_followed, of_rows=of_rows), n_factors)[1]
+        found = self._latents(n_factors)
+        for where, rows in self._visit_apart(of_rows, n_factors):
+            found[where] = rows
+        return found
 
     def _pass(self, work: Work, n_factors: int, *by_row: Array, **which: Any) -> tuple[Any, Array]:
         """Of a function that gives a sum and factors for each block: Σ, and those of all rows."""
@@ -198,6 +205,21 @@ class BlockEngine(ABC):
     def _sum(self, work: Work, Z: Array, **which: Any) -> Any:
         """Σ of what a function says of each block, and of the factors of its samples."""
         return reduce(add, (own for _, own in self._visit(work, Z.shape[1], Z, **which)))
+
+    # ------------------------------------------------------------ other processes
+
+    @property
+    def in_one_process(self) -> bool:
+        """Whether no copy of the engine in another process could see its rows."""
+        return False
+
+    def detached(self, Z: Array) -> Array:
+        """Z as it goes to another process."""
+        return Z
+
+    def attached(self, Z: Array) -> Array:
+        """Z that came from another process."""
+        return Z
 
     # ------------------------------------------------------------ factors, samples
 
@@ -274,10 +296,6 @@ def _triangles(block: Rows) -> list[tuple[tuple[bool, ...], Array]]:
         ones = np.ones((len(block.labels.label[rows]), 1))
         found.append((tuple(pattern.tolist()), triangle(np.concatenate([ones, *parts], axis=1))))
     return found
-
-
-def _followed(block: Rows, of_rows: Callable[[Rows], Array]) -> tuple[float, Array]:
-    return 0.0, of_rows(block)
 
 
 def _kept(Z: Array, factors: IntArray) -> Array:

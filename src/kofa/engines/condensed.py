@@ -155,11 +155,15 @@ def _mapped(
             maps[key] = AffineMap.of(of_rows, rows, pattern)
     Z = np.empty((rows.n_samples, len(maps[patterns[0]].c)))
     for p, key in enumerate(patterns):
-        own = rows.labels.label == p
+        own: Any = slice(None) if len(patterns) == 1 else rows.labels.label == p
         has = zip(rows.views.values(), key, strict=True)
         y = [view.values[own] for view, seen in has if seen]
-        Z[own] = maps[key].c + (np.concatenate(y, axis=1) @ maps[key].B if y else 0.0)
+        Z[own] = maps[key].c + (_beside(y) @ maps[key].B if y else 0.0)
     return Z
+
+
+def _beside(parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _then(of_rows: Callable[[Rows], Array], change: Callable[[Array], Array], rows: Rows) -> Array:
@@ -303,6 +307,19 @@ class Condensed(BlockEngine):
         few = [Z.few[where] for where, keep in zip(self._slices(), kept, strict=True) if keep]
         whole = Z.engine.part(Z.engine.likelihoods, chosen)
         return replace(Z, engine=whole, few=np.concatenate(few))
+
+    @property
+    def in_one_process(self) -> bool:
+        """Whether no copy of the engine in another process could see its rows."""
+        return self.whole.in_one_process
+
+    def detached(self, Z: Any) -> Any:
+        """Z as it goes to another process: without the samples."""
+        return replace(Z, engine=None)
+
+    def attached(self, Z: Any) -> Any:
+        """Z that came from another process."""
+        return replace(Z, engine=self.whole)
 
     # ------------------------------------------------------------ fewer views, fewer rows
 

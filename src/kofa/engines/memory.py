@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa import tuning
-from kofa.engines.ahead import in_threads
+from kofa.ahead import in_threads
 from kofa.engines.blocks import BlockEngine, Work, residuals
 from kofa.engines.condensed import condense
 from kofa.engines.directions import (
@@ -35,6 +35,10 @@ class InMemory(BlockEngine):
         self.rows = replace(rows, views={n: view.at_start() for n, view in rows.views.items()})
         self.block_rows = block_rows
         self._parts: dict[int, list[tuple[slice, Rows]]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which makes blocks of its own."""
+        return self.__dict__ | {"_parts": {}}
 
     @property
     def n_samples(self) -> int:
@@ -68,9 +72,17 @@ class InMemory(BlockEngine):
         views: Iterable[str] | None = None,  # noqa: ARG002
         at_start: bool = False,  # noqa: ARG002
     ) -> Iterator[tuple[slice, Any]]:
+        return self._visited(work, n_factors, by_row, self._by_threads)
+
+    def _visit_apart(self, work: Work, n_factors: int) -> Iterator[tuple[slice, Any]]:
+        return self._visited(work, n_factors, (), by_threads=True)
+
+    def _visited(
+        self, work: Work, n_factors: int, by_row: Sequence[Array], by_threads: bool
+    ) -> Iterator[tuple[slice, Any]]:
         blocks = self._blocks(n_factors)
         tasks = ((block, *(one[where] for one in by_row)) for where, block in blocks)
-        n_threads = n_blas_threads() if self._by_threads and len(blocks) > 1 else 1
+        n_threads = n_blas_threads() if by_threads and len(blocks) > 1 else 1
         found = in_threads(lambda task: work(*task), tasks, n_threads)
         yield from zip((where for where, _ in blocks), found, strict=True)
 
@@ -90,12 +102,13 @@ class InMemory(BlockEngine):
 
     def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
         """The blocks, made once: sums over their data are remembered with them."""
-        size = self.block_rows or self.rows.block_size(n_factors)
         if self._by_pattern(n_factors):
             return [(slice(0, self.n_samples), self.rows)]
-        if size not in self._parts:
-            self._parts = {size: list(self.rows.blocks(size))}
-        return self._parts[size]
+        size = self.block_rows or self.rows.block_size(n_factors)
+        parts = self._parts  # another start may change it meanwhile
+        if size not in parts:
+            self._parts = parts = {size: list(self.rows.blocks(size))}
+        return parts[size]
 
     def _by_pattern(self, n_factors: int) -> bool:
         """Whether the sums of columns are so many beside the rows that none are kept."""

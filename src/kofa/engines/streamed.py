@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kofa.ahead import ahead, in_threads
 from kofa.data.stored import Encoded, Placed, Stored
-from kofa.engines.ahead import ahead, in_threads
 from kofa.engines.blocks import BlockEngine, Work
 from kofa.engines.memory import InMemory
 from kofa.engines.passes import BLOCK, COVARIANCES, ByPasses, ViewTraits, holes, patterns
@@ -65,6 +65,11 @@ class Streamed(ByPasses):
         self.block_rows = block_rows
         self.to_disk = to_disk
         self._starts = {} if starts is None else starts
+
+    @property
+    def in_one_process(self) -> bool:
+        """Whether no copy of the engine in another process could see its rows."""
+        return True  # files may be open, or be removed with their owner
 
     # ------------------------------------------------------------ blocks
 

@@ -30,7 +30,7 @@ class KernelFactorAnalysis(KernelFactors):
         How many rows each row is compared with; "auto" is all up to 2,000.
     scale : bool, or dict of view → bool
         Standardise the columns.
-    n_init, max_iter, tol, callback, engine, block_rows, dtype
+    n_init, max_iter, tol, callback, engine, block_rows, dtype, n_jobs
         As for `kofa.FactorModel`. A `numpy.memmap`, or what `kofa.open_table` returns, may be X:
         then its rows are read when they are needed, unless ``engine="memory"``.
     random_state : int, numpy Generator, RandomState or None

@@ -62,6 +62,7 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         engine: Any = "auto",
         block_rows: Any = "auto",
         dtype: str = "float64",
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.columns = columns
@@ -77,6 +78,7 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.engine = engine
         self.block_rows = block_rows
         self.dtype = dtype
+        self.n_jobs = n_jobs
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = cloned(self)
@@ -189,6 +191,7 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             engine=self.engine,
             block_rows=self.block_rows,
             dtype=self.dtype,
+            n_jobs=self.n_jobs,
         )
 
     def _without_empty(self, X: Any, columns: Mapping[str, IntArray]) -> dict[str, IntArray]:

@@ -30,7 +30,7 @@ class KernelFactorClassifier(ClassifierMixin, KernelFactors):  # type: ignore[mi
     Parameters
     ----------
     kernel, columns, n_factors, sparse, landmarks, scale, n_init, max_iter, tol, random_state, \
-callback, engine, block_rows, dtype
+callback, engine, block_rows, dtype, n_jobs
         As for `KernelFactorAnalysis`; ``random_state=None`` is a fixed seed here too. Widths and
         weights of kernels are learnt from the classes.
 

@@ -21,7 +21,7 @@ class KernelFactorRegressor(RegressorMixin, KernelFactors):  # type: ignore[misc
     Parameters
     ----------
     kernel, columns, n_factors, sparse, landmarks, scale, n_init, max_iter, tol, random_state, \
-callback, engine, block_rows, dtype
+callback, engine, block_rows, dtype, n_jobs
         As for `KernelFactorAnalysis`; ``random_state=None`` is a fixed seed here too. Widths and
         weights of kernels, and the relevance of each feature, are learnt from the targets.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +14,7 @@ from kofa.inference.bound import named_terms
 from kofa.inference.calibration import overdispersion
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.loop import logger
-from kofa.inference.n_factors import ascend, from_some, wants_more
+from kofa.inference.n_factors import from_some, wants_more
 from kofa.inference.order import in_order
 from kofa.inference.posterior import State, ViewPosterior, n_factors_of
 from kofa.inference.predictive import Basis, predictive
@@ -37,11 +37,8 @@ from kofa.inference.start import (
     spectral,
     start,
 )
+from kofa.inference.starts import Starts
 from kofa.linalg import Array, BoolArray, threads_for
-
-
-def _of_start(notify: Callback, nth: int) -> Callback:
-    return lambda iteration: notify(replace(iteration, start=nth))
 
 
 def best_of(
@@ -196,23 +193,19 @@ def _best_of_starts(
     with threads_for(work):
         Z = leading = spectral(engine, settings.n_factors, rng, above_noise)
         prepared, state = prepare_and_start(engine, plan.roles, Z)
-        if n_init == 1:  # no other start needs the priors: theirs take memory
-            prepared = state
-    for nth in range(first, first + n_init):
-        with threads_for(work):
-            if nth > first:
-                Z = in_random_rotation(engine, leading, n_factors_of(prepared), rng)
-                state = start(engine, prepared, Z)
-            begin = Run(state, Z)
-            tell = _of_start(notify, nth) if nth else notify
-            candidate = journal.begin() or ascend(engine, plan, begin, leading, tell, journal)
-            journal.end(candidate)
-        logger.info(
-            "start %d: bound %.6g, %d iterations",
-            nth,
-            candidate.lower_bound,
-            len(candidate.history),
-        )
+    if n_init == 1:  # no other start needs the priors: theirs take memory
+        prepared = state
+    starts = Starts(engine, plan, leading)
+
+    def begins() -> Iterator[Run]:
+        yield Run(state, Z)
+        for _ in range(1, n_init):
+            yield _in_another_rotation(engine, prepared, leading, rng, work)
+
+    candidates = starts.runs(begins(), n_init, first, notify, journal)
+    for nth, candidate in enumerate(candidates, first):
+        n_iter = len(candidate.history)
+        logger.info("start %d: bound %.6g, %d iterations", nth, candidate.lower_bound, n_iter)
         if best is None or candidate.lower_bound > best.lower_bound:
             best = candidate
         if candidate.stopped:
@@ -223,6 +216,15 @@ def _best_of_starts(
     if at_ceiling and best.converged and wants_more(engine, plan, best, rng):
         best = replace(best, hit_ceiling=True)
     return best
+
+
+def _in_another_rotation(
+    engine: Engine, prepared: State, leading: Latents, rng: np.random.Generator, work: float
+) -> Run:
+    """Where another start begins."""
+    with threads_for(work):
+        Z = in_random_rotation(engine, leading, n_factors_of(prepared), rng)
+        return Run(start(engine, prepared, Z), Z)
 
 
 def explain(

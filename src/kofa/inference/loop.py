@@ -147,9 +147,9 @@ def _recorded(
 def _with_curvature_ratios(engine: Engine, now: Run, views: Mapping[str, ViewStatistics]) -> Run:
     """Let the variances in each view that is not Gaussian count as the likelihood has it.
 
-    Where they already did, all but, the state stays, and with it its bound: the run has converged.
-    Done where the loop stands still: on the way there, weights that are still too large would make
-    every curvature look small.
+    Where they already did, up to rounding of the ratios, the state stays, and with it its bound:
+    the run has converged. Done where the loop stands still: on the way there, weights that are
+    still too large would make every curvature look small.
     """
     updated = dict(now.state)
     for name, likelihood in engine.likelihoods.items():
@@ -158,8 +158,7 @@ def _with_curvature_ratios(engine: Engine, now: Run, views: Mapping[str, ViewSta
             steps = cubature_steps(view, s, likelihood.competing)
             drop = engine.expected_drop(name, view.weights, steps, now.Z)
             updated[name] = update_curvature_ratio(view, s, drop)
-    change = max(now.state[name].rho - new.rho for name, new in updated.items())
-    if change < tuning.CURVATURE_RATIO_TOL:
+    if all(new.rho == now.state[name].rho for name, new in updated.items()):
         return replace(now, quiet=0)
     return replace(now, state=updated, quiet=0, converged=False, trail=Trail(), floor=-np.inf)
 

@@ -28,6 +28,7 @@ class Settings:
     rotate: bool = True
     free: bool = False  # as many factors as the data support, at most n_factors
     most_predictive: int | None = None  # the most factors that may carry the outputs
+    n_jobs: int | None = None  # workers for several starts, as joblib counts them
 
 
 @dataclass(frozen=True)

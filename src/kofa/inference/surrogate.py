@@ -42,14 +42,15 @@ def update_curvature_ratio(view: ViewPosterior, s: ViewStatistics, fall: float) 
     """Let ρ be such that the likelihood term is its exact expectation over z, Σ E g.
 
     The cubature has Σ E g = Σ g − fall/3, the term Σ g − ½ ρ Σ κ var. ρ only ever falls, so that
-    the bound only ever rises.
+    the bound only ever rises. It is rounded up to few values: fits that differ by little, such as
+    those that begin with some of the samples or with all, then end with the same.
     """
     variance = float(view.precision @ residual_of_z(view.weights, s))
     if variance <= _LEAST_BLUR * s.n.sum():
         return view  # the samples are known; differences of g would be rounding
-    return replace(
-        view, rho=min(view.rho, max(2.0 / 3.0 * fall / variance, tuning.LEAST_CURVATURE_RATIO))
-    )
+    step = tuning.CURVATURE_RATIO_TOL
+    ratio = float(np.ceil(2.0 / 3.0 * fall / variance / step)) * step
+    return replace(view, rho=min(view.rho, max(ratio, tuning.LEAST_CURVATURE_RATIO)))
 
 
 _OPTIONS = {"maxiter": 50, "ftol": 1e-5}

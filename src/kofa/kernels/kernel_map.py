@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,12 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from kofa import tuning
+from kofa.ahead import in_threads
 from kofa.data.scaling import REACH, Scaling
 from kofa.errors import DataError, warn
 from kofa.kernels.base import Kernel
 from kofa.kernels.formulas import LARGEST, Precomputed
 from kofa.kernels.mixture import components, kernel_name
-from kofa.linalg import Array, BoolArray, IntArray, by_rows, centre
+from kofa.linalg import Array, BoolArray, IntArray, by_rows, centre, n_blas_threads
 
 _BLOCK = 2**20  # entries of a kernel that are computed at a time
 ROUNDING = 1e-9  # of a similarity: what less of it is left unexplained may be rounding
@@ -158,13 +160,19 @@ class KernelMap:
     def encode(self, values: Array) -> Array:
         """Kernelized observations of rows in the user's units; a row without data is NaN."""
         out = np.empty((len(values), len(self.V)))
-        for where in _row_blocks(len(values), len(self.V)):
-            present = self.scaling.seen(values[where])
-            if present.any():  # one row stands for those that are not, so that no shape changes
-                rows = np.where(present, np.arange(len(present)), np.argmax(present))
-                out[where] = self.centre(self.evaluate(self.scaled(values[where])[rows]))
-            out[where][~present] = np.nan
+        blocks = [(values[i], out[i]) for i in _row_blocks(len(values), len(self.V))]
+        n_threads = n_blas_threads() if len(blocks) > 1 else 1
+        deque(in_threads(self._encode_into, blocks, n_threads), maxlen=0)
         return out
+
+    def _encode_into(self, block: tuple[Array, Array]) -> None:
+        """Of a block of rows, and where their observations are to be written."""
+        values, out = block
+        present = self.scaling.seen(values)
+        if present.any():  # one row stands for those that are not, so that no shape changes
+            rows = np.where(present, np.arange(len(present)), np.argmax(present))
+            out[:] = self.centre(self.evaluate(self.scaled(values)[rows]))
+        out[~present] = np.nan
 
     def self_similarity(self, values: Array) -> Array:
         """Centred k(x, x) of rows relative to its mean over the landmarks; NaN where not known."""

@@ -43,6 +43,10 @@ class Likelihood:
         """Targets (n, D) from a table's values, NaN where missing; an array of its own."""
         return values.copy()
 
+    def seen(self, values: Array) -> BoolArray:
+        """Rows with an observed value: those that are not all NaN when they are encoded."""
+        return np.asarray(~np.isnan(values).all(axis=1))
+
     def of_all_columns(self, values: Array) -> Array:
         """What inference says of columns (…, D'), with zeros for those that it did not see."""
         return values

@@ -34,10 +34,18 @@ class Gaussian(Likelihood):
         return np.asarray(self.scaling.spread > 0)
 
     def encode(self, values: Array) -> Array:
-        return np.clip(self._encode(values), -REACH, REACH)
+        encoded = self._encode(values)
+        return np.clip(encoded, -REACH, REACH, out=encoded)
+
+    def seen(self, values: Array) -> BoolArray:
+        return super().seen(self._varying(values))
 
     def _encode(self, values: Array) -> Array:
-        return self.scaling.take(self.varies).encode(values[:, self.varies])
+        return self.scaling.take(self.varies).encode(self._varying(values))
+
+    def _varying(self, values: Array) -> Array:
+        """The columns that inference sees, as they are where these are all."""
+        return values if self.varies.all() else values[:, self.varies]
 
     def beyond(self, values: Array) -> BoolArray:
         return np.asarray((np.abs(self._encode(values)) > REACH).any(axis=1))

@@ -25,7 +25,7 @@ from kofa.kernels.mixture import kernel_name
 from kofa.kernels.outputs import Outputs
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray
-from kofa.preparation.table_checks import check_table, rows_seen, square
+from kofa.preparation.table_checks import check_table, square
 from kofa.views import View
 
 
@@ -221,11 +221,8 @@ class FitData:
     def rows_seen(self, name: str) -> BoolArray:
         """Rows of a view's table that tell something."""
         if name not in self._rows_seen:
-            if name in self.kernels:
-                found = by_blocks(self.scaling[name].seen, self.tables[name].values)
-            else:
-                found = by_blocks(rows_seen, self.encoded(name))
-            self._rows_seen[name] = found
+            tells = self.scaling[name] if name in self.kernels else self.likelihoods[name]
+            self._rows_seen[name] = by_blocks(tells.seen, self.tables[name].values)
         return self._rows_seen[name]
 
     @cached_property

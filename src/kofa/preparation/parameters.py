@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import check_number, check_word, flag, require
+from kofa.checks import check_n_jobs, check_number, check_word, flag, require
 from kofa.data.dask_tables import is_client
 from kofa.errors import DeclarationError
 from kofa.inference.run import Callback
@@ -17,6 +17,11 @@ from kofa.views import View, check_outputs, check_views
 
 ENGINES = ("auto", "memory", "disk")
 DTYPES = ("float64", "float32")
+_FOLLOWING = {
+    "callback": "a callback, which may stop them,",
+    "checkpoint": "a checkpoint, which has where one stands,",
+    "engine": "a Dask cluster as engine, whose workers share each pass,",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,7 @@ class Parameters:
     engine: Any = "auto"
     block_rows: Any = "auto"
     dtype: Any = "float64"
+    n_jobs: int | None = None
 
     def check(self, data: Any) -> dict[str, View]:
         """The views, checked with all other parameters."""
@@ -53,9 +59,34 @@ class Parameters:
         _check_engine(self.engine)
         check_number("block_rows", self.block_rows, ["auto"], whole=True, least=1)
         check_word("dtype", self.dtype, DTYPES)
+        check_n_jobs(self.n_jobs)
+        self._check_side_by_side()
         views = check_views(self.views, data)
         check_outputs(self.outputs, views)
         return views
+
+    @property
+    def _one_by_one(self) -> str | None:
+        """The option that starts have to follow each other for, if any."""
+        given = {
+            "callback": self.callback is not None,
+            "checkpoint": self.checkpoint is not None,
+            "engine": is_client(self.engine),
+        }
+        return next((option for option, asks in given.items() if asks), None)
+
+    def _check_side_by_side(self) -> None:
+        """Raise where several starts are to run side by side and cannot."""
+        option = self._one_by_one
+        if self.n_jobs not in (None, 1) and self.n_init > 1 and option is not None:
+            what = f"starts with {_FOLLOWING[option]} follow each other"
+            cure = f"leave out n_jobs, or {option}"
+            raise DeclarationError(what, got=self.n_jobs, option="n_jobs", cure=cure)
+
+    @property
+    def workers(self) -> int | None:
+        """How many starts may run side by side, as joblib counts; None is as it was told."""
+        return self.n_jobs if self._one_by_one is None else 1
 
     def generator(self) -> np.random.Generator:
         """The source of everything random."""

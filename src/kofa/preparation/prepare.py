@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kofa.data.scaling import Scaling
-from kofa.data.stored import row_by_row, some_columns
+from kofa.data.stored import encoded_rows, some_columns
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.inference.observations import Observations
@@ -83,11 +83,10 @@ class FittedView:
         """
         of_kernel = self.likelihood is None and self.role.exact
         gaussian = self.likelihood is None or self.likelihood.curvature is None
-        single = dtype != "float64" and gaussian and not of_kernel
-        if self.likelihood is None and not single:
+        own = "float64" if of_kernel or not gaussian else dtype
+        if own == "float64" and self.likelihood is None:
             return self.encoder.encode
-        encode = self.encoder.encode
-        return partial(row_by_row, encode=encode, dtype="float32" if single else "float64")
+        return partial(encoded_rows, encode=self.encoder.encode, dtype=own)
 
     def check(self, table: Table) -> Table:
         """The table as fit saw it, or an error; named columns may come in another order."""

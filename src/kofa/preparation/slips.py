@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from kofa.data.stored import of_blocks
 from kofa.data.tables import Table
 from kofa.errors import warn
 from kofa.kernels.formulas import Precomputed
+from kofa.linalg import Array
 from kofa.preparation.fit_data import FitData
 
 
@@ -29,10 +31,8 @@ def warn_of_slips(fit_data: FitData, declared: bool) -> None:
 
 def _warn_of_constants(table: Table, kernelized: bool) -> None:
     n, least, most = np.zeros(()), np.array(np.inf), np.array(-np.inf)
-    for part in table.blocks():
-        n = n + (~np.isnan(part.dense)).sum(axis=0)
-        least = np.fmin(least, np.fmin.reduce(part.dense, axis=0))
-        most = np.fmax(most, np.fmax.reduce(part.dense, axis=0))
+    for own_n, own_least, own_most in of_blocks(_extremes, table.values):
+        n, least, most = n + own_n, np.fmin(least, own_least), np.fmax(most, own_most)
     constant = np.flatnonzero((least == most) & (n > 1))
     if not len(constant):
         return
@@ -43,6 +43,12 @@ def _warn_of_constants(table: Table, kernelized: bool) -> None:
         f"View {table.name!r}, {named}{more}: a column that has the same value in all samples "
         f"{effect}; drop it."
     )
+
+
+def _extremes(part: Array) -> tuple[Array, Array, Array]:
+    """The number of values of each column, their least and their largest."""
+    n = len(part) - np.isnan(part).sum(axis=0)
+    return n, np.fmin.reduce(part, axis=0), np.fmax.reduce(part, axis=0)
 
 
 def _warn_of_index(table: Table) -> None:
@@ -61,8 +67,7 @@ def _warn_of_index(table: Table) -> None:
 
 def _warn_of_zeros_and_ones(table: Table) -> None:
     ones = size = 0.0
-    for part in table.blocks():
-        known = part.dense[~np.isnan(part.dense)]
+    for known in of_blocks(lambda part: part[~np.isnan(part)], table.values):
         if not np.isin(known, (0.0, 1.0)).all():
             return
         ones, size = ones + float(known.sum()), size + known.size

@@ -160,7 +160,7 @@ def reconstruct(
 def impute(fitted: Fitted, data: Any) -> dict[str, Any]:
     """What `FactorModel.impute` returns."""
     found = given(fitted, data)
-    tables = {name: np.asarray(found.samples.spread(table)) for name, table in found.tables.items()}
+    tables = {name: np.array(found.samples.spread(table)) for name, table in found.tables.items()}
     asked = {
         name: Asked([likelihood.fill])
         for name, values in tables.items()

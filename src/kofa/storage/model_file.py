@@ -153,6 +153,7 @@ def _model_of(held: Any) -> tuple[Parameters, Fitted]:
 
 def _saved_parameters(parameters: Parameters) -> dict[str, Any]:
     saved = vars(parameters) | {"callback": None, "checkpoint": None}
+    del saved["n_jobs"]  # that of a machine, not of a model
     seed = parameters.random_state
     saved["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
     if not isinstance(parameters.engine, str):  # a cluster is not for ever

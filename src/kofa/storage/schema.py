@@ -225,6 +225,7 @@ PARAMETERS: Fields = {  # of FactorModel
     "engine": since_0_2(f.one_of(*ENGINES), "auto"),
     "block_rows": since_0_2(f.or_word(whole, "auto"), "auto"),
     "dtype": since_0_2(f.one_of(*DTYPES), "float64"),
+    "n_jobs": since_0_2(f.one_of(None), None),  # which no file has
 }
 MODEL: Fields = {
     "parameters": f.of_type(dict),
