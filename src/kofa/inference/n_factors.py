@@ -67,7 +67,7 @@ def with_fewer(
             trial = _started_anew(engine, plan, found, leading, at_end=others > 0)
         if trial is None or not _is_better(engine, plan, found, trial):
             break
-        found = _accepted(engine, plan, found, trial, notify)
+        found = _accepted(engine, found, trial, notify)
         if not found.stopped:
             found = _run_on(engine, plan, found, notify, journal)
     return found, least
@@ -86,13 +86,13 @@ def _further(engine: Engine, plan: Plan, now: Run, n_iter: int) -> Run:
     return now
 
 
-def _accepted(engine: Engine, plan: Plan, found: Run, trial: _Trial, notify: Callback) -> Run:
+def _accepted(engine: Engine, found: Run, trial: _Trial, notify: Callback) -> Run:
     """The run as it goes on with a trial, of which the callback hears now, and may stop it."""
     before = len(found.history)
     for n, iteration in enumerate(trial.end.history, 1):
         if notify(replace(iteration, n_iter=before + n)):
             # The same again, up to where it stops
-            end = _further(engine, _on_trial(engine, plan), trial.begin, n)
+            end = _further(engine, trial.plan, trial.begin, n)
             return replace(_after(_changed(found), end), stopped=True, converged=False)
     return _after(_changed(found), trial.end)
 
@@ -170,6 +170,7 @@ class _Trial:
 
     begin: Run
     end: Run
+    plan: Plan  # by which it was tried
 
     @property
     def bound(self) -> float:
@@ -178,7 +179,8 @@ class _Trial:
 
 def _trial(engine: Engine, plan: Plan, found: Run, begin: Run) -> _Trial | None:
     """Some iterations with other factors, or None if the bound will hardly be higher."""
-    now, last, on_trial = begin, -np.inf, _on_trial(engine, plan)
+    fewer = begin.n_factors < found.n_factors
+    now, last, on_trial = begin, -np.inf, _on_trial(engine, plan) if fewer else plan
     n_iter = min(tuning.TRIAL_ITERATIONS, _iterations_left(plan, found))
     for _ in range(n_iter):
         now = iterate(engine, on_trial, now, _no_callback)
@@ -186,7 +188,8 @@ def _trial(engine: Engine, plan: Plan, found: Run, begin: Run) -> _Trial | None:
         if (now.converged and on_trial is plan) or n_iter * (now.lower_bound - last) < gap:
             break
         last = now.lower_bound
-    return _Trial(begin, now) if n_iter and now.lower_bound > found.lower_bound else None
+    better = n_iter > 0 and now.lower_bound > found.lower_bound
+    return _Trial(begin, now, on_trial) if better else None
 
 
 def _iterations_left(plan: Plan, found: Run) -> int:
@@ -196,7 +199,9 @@ def _iterations_left(plan: Plan, found: Run) -> int:
 def _on_trial(engine: Engine, plan: Plan) -> Plan:
     """At the end of a fit curvature ratios follow each iteration of a trial.
 
-    With those of more factors, which are larger, the bound of fewer looks too low.
+    With those of more factors, which are larger, the bound of fewer looks too low. (Not where
+    more factors are tried: one that explains noise lowers the ratios, and with these the bound
+    would be higher, even when it is gone again.)
     """
     if plan.settings.patience == 1 or not any(engine.likelihoods.values()):
         return plan
@@ -254,7 +259,7 @@ def from_some(
         trial = _with_another(engine, plan, now, rng, n_iter)
         if trial is None:
             break
-        now = _accepted(engine, plan, now, trial, notify)
+        now = _accepted(engine, now, trial, notify)
         if not now.stopped:
             now = _run_on(engine, plan, now, notify, journal)
     return replace(now, hit_ceiling=found.hit_ceiling)
@@ -284,7 +289,7 @@ def _with_another(
             break
         if now.lower_bound > found.lower_bound:
             higher = now.lower_bound > _further(engine, plan, rival, n).lower_bound
-            return _Trial(begin, now) if higher else None
+            return _Trial(begin, now, plan) if higher else None
     return None
 
 
