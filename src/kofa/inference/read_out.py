@@ -34,8 +34,8 @@ def read_out(
     In samples that have the view a factor may follow it, and in those that lack it something else.
     Where there are such samples the factors of the others are found anew; a few sweeps are enough.
     Where samples are few, all directions of the others are tried as well, with noise and without,
-    whatever number of factors the model is allowed. (With many samples it would cost more than all
-    else.)
+    whatever number of factors the model is allowed; without noise also where more samples are still
+    fewer than the columns of the others. (With many samples it would cost more than all else.)
     """
     inner = engine.part(others)
     seen = inner.observed()
@@ -47,15 +47,18 @@ def read_out(
         state = _of_few_sweeps(inner, treated, found, anew, most, rng)
         return explain(inner, outer, {**treated, **target}, state, seen, alone, rng)[:2]
 
-    lacking = bool((seen & ~engine.observed([name])).any())
+    has = engine.observed([name])
     most = _most_factors(found)
     own = most if settings.free else settings.n_factors
-    best = explained(treated, lacking, own)
-    whole = all_directions(Plan(treated, settings), inner)
-    more: list[Mapping[str, Role]] = [] if settings.free else [treated]
-    more += [] if whole is None else [whole.roles]
-    for others_treated in more if engine.n_samples <= tuning.FEW_SAMPLES else []:
-        other = explained(others_treated, True, most)
+    best = explained(treated, bool((seen & ~has).any()), own)
+    few = engine.n_samples <= tuning.FEW_SAMPLES
+    wide = sum(found[other].n_columns for other in others) > (seen & has).sum()
+    more = [(treated, most)] if few and not settings.free else []
+    if few or (wide and engine.n_samples <= tuning.FEW_OF_WIDE):
+        whole = all_directions(Plan(treated, replace(settings, free=True)), inner)
+        more += [] if whole is None else [(whole.roles, whole.settings.n_factors)]
+    for others_treated, n_factors in more:
+        other = explained(others_treated, True, n_factors)
         simple, of_all = ((state, inner.take(Z, seen)) for state, Z in (best, other))
         best = other if predicts_better(outer, simple, of_all, rng) else best
     return best[0]
