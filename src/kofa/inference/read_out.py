@@ -48,15 +48,18 @@ def read_out(
         return explain(inner, outer, {**treated, **target}, state, seen, alone, rng)[:2]
 
     has = engine.observed([name])
-    most = _most_factors(found)
+    most = _most_factors(found, tuning.MOST_READ_OUT)
     own = most if settings.free else settings.n_factors
     best = explained(treated, bool((seen & ~has).any()), own)
     few = engine.n_samples <= tuning.FEW_SAMPLES
     wide = sum(found[other].n_columns for other in others) > (seen & has).sum()
-    more = [(treated, most)] if few and not settings.free else []
+    more: list[tuple[Mapping[str, Role], int]] = []
+    if few and not settings.free:
+        more.append((treated, most))
     if few or (wide and engine.n_samples <= tuning.FEW_OF_WIDE):
         whole = all_directions(Plan(treated, replace(settings, free=True)), inner)
-        more += [] if whole is None else [(whole.roles, whole.settings.n_factors)]
+        if whole is not None:
+            more.append((whole.roles, _most_factors(found, whole.settings.n_factors)))
     for others_treated, n_factors in more:
         other = explained(others_treated, True, n_factors)
         simple, of_all = ((state, inner.take(Z, seen)) for state, Z in (best, other))
@@ -64,11 +67,11 @@ def read_out(
     return best[0]
 
 
-def _most_factors(found: State) -> int:
+def _most_factors(found: State, most: int) -> int:
     """Fewer where most columns have holes of their own, each of which costs an inverse."""
     n_groups = sum(view.weights.columns.size for view in found.values())
     many = n_groups > tuning.MANY_PATTERNS
-    return affordable(n_groups, tuning.MOST_WITH_HOLES if many else tuning.MOST_READ_OUT)
+    return affordable(n_groups, tuning.MOST_WITH_HOLES if many else most)
 
 
 def _of_few_sweeps(
