@@ -23,6 +23,8 @@ from kofa.inference.pattern_sums import (
 from kofa.inference.posterior import Weights
 from kofa.linalg import Array, BoolArray, Groups, cross, pack, pack_outer, unpack
 
+Sums = Array | PatternSums  # (G, ·)
+
 
 @dataclass(frozen=True, eq=False)
 class ViewSums:
@@ -72,11 +74,11 @@ class Statistics:
     z_sum: Array  # (K,)
     S: Array  # (K, K): Σ ⟨z zᵀ⟩ over all samples
     logdet: float  # Σ log |Σ_n|
-    z_group: Array | PatternSums  # (G, K): Σ ⟨z⟩ over the samples that have the column group
-    S_group: Array | PatternSums  # (G, K(K+1)/2), packed: Σ ⟨z zᵀ⟩ likewise
+    z_group: Sums  # (G, K): Σ ⟨z⟩ over the samples that have the column group
+    S_group: Sums  # (G, K(K+1)/2), packed: Σ ⟨z zᵀ⟩ likewise
     # likewise: Σ ⟨z⟩⟨z⟩ᵀ; only where some view is not Gaussian, else (0, …)
-    M_group: Array | PatternSums
-    n_group: Array | PatternSums  # (G, 1): number of samples that have the column group
+    M_group: Sums
+    n_group: Sums  # (G, 1): number of samples that have the column group
     views: Mapping[str, ViewSums]
     columns: Mapping[str, Groups]  # of each view, the same in all blocks
     augmented: frozenset[str]  # views whose values are pseudo-observations
@@ -199,28 +201,40 @@ def centred(stats: Statistics) -> dict[str, ViewStatistics]:
 
 def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics:
     n, columns, sums = stats.n_group[groups][:, 0], stats.columns[name], stats.views[name]
-    z_mean = _means(stats.z_group, stats.n_group, groups, n)
+    z, S, M = (
+        _of_view(one, groups, columns) for one in (stats.z_group, stats.S_group, stats.M_group)
+    )
+    z_mean = _means(z, stats.n_group, n)
     y_mean = sums.y_sum / n[columns.label]
     y_square = sums.y_square - sums.y_sum * y_mean
-    S = _less_mean(stats.S_group, groups, n, z_mean)
-    M = _less_mean(stats.M_group, groups, n, z_mean) if name in stats.augmented else None
+    packed = _less_mean(S, n, z_mean)
+    of_means = _less_mean(M, n, z_mean) if name in stats.augmented else None
     R = z_mean[columns.label]
     R *= sums.y_sum[:, None]
     R = np.subtract(sums.R, R, out=R)
-    return ViewStatistics(n, columns, y_mean, y_square, z_mean, S, M, R, sums.excess, sums.rounding)
+    return ViewStatistics(
+        n, columns, y_mean, y_square, z_mean, packed, of_means, R, sums.excess, sums.rounding
+    )
 
 
-def _means(z: Array | PatternSums, n: Array | PatternSums, groups: slice, each: Array) -> Means:
+def _of_view(sums: Sums, groups: slice, columns: Groups) -> Sums:
+    """Those of the column groups of a view; as numbers unless each column has holes of its own."""
+    if isinstance(sums, PatternSums) and columns.alone and columns.size > 1:
+        return sums.of(groups)
+    return sums[groups]
+
+
+def _means(z: Sums, n: Sums, each: Array) -> Means:
     """z̄ of some groups."""
     if isinstance(z, PatternSums) and isinstance(n, PatternSums):
-        return PatternMeans(z.of(groups), tuple(one[:, 0] for one in n.numbers), each)
-    return np.asarray(z[groups] / each[:, None])
+        return PatternMeans(z, tuple(one[:, 0] for one in n.numbers), each)
+    return np.asarray(z[:] / each[:, None])
 
 
-def _less_mean(sums: Array | PatternSums, groups: slice, n: Array, z_mean: Means) -> Packed:
+def _less_mean(sums: Sums, n: Array, z_mean: Means) -> Packed:
     """Σ − n z̄ z̄ᵀ of some groups, packed."""
     if isinstance(sums, PatternSums):
-        return CentredSums(sums.of(groups), n, z_mean)
+        return CentredSums(sums, n, z_mean)
     shift = pack_outer(np.asarray(z_mean))
     shift *= n[:, None]
-    return np.subtract(sums[groups], shift, out=shift)
+    return np.subtract(sums, shift, out=shift)
