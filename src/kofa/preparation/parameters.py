@@ -19,7 +19,7 @@ ENGINES = ("auto", "memory", "disk")
 DTYPES = ("float64", "float32")
 _FOLLOWING = {
     "callback": "a callback, which may stop them,",
-    "checkpoint": "a checkpoint, which has where one stands,",
+    "checkpoint": "a checkpoint, which records one at a time,",
     "engine": "a Dask cluster as engine, whose workers share each pass,",
 }
 
@@ -79,9 +79,11 @@ class Parameters:
         """Raise where several starts are to run side by side and cannot."""
         option = self._one_by_one
         if self.n_jobs not in (None, 1) and self.n_init > 1 and option is not None:
-            what = f"starts with {_FOLLOWING[option]} follow each other"
+            what = (
+                f"n_jobs={self.n_jobs}: starts with {_FOLLOWING[option]} have to follow each other"
+            )
             cure = f"leave out n_jobs, or {option}"
-            raise DeclarationError(what, got=self.n_jobs, option="n_jobs", cure=cure)
+            raise DeclarationError(what, option="n_jobs", cure=cure)
 
     @property
     def workers(self) -> int | None:
