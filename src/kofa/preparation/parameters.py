@@ -79,9 +79,8 @@ class Parameters:
         """Raise where several starts are to run side by side and cannot."""
         option = self._one_by_one
         if self.n_jobs not in (None, 1) and self.n_init > 1 and option is not None:
-            what = (
-                f"n_jobs={self.n_jobs}: starts with {_FOLLOWING[option]} have to follow each other"
-            )
+            starts = f"starts with {_FOLLOWING[option]} have to follow each other"
+            what = f"{starts}, but n_jobs={self.n_jobs} runs some side by side"
             cure = f"leave out n_jobs, or {option}"
             raise DeclarationError(what, option="n_jobs", cure=cure)
 
