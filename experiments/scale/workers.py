@@ -77,7 +77,7 @@ def main() -> None:
             connect(workers) as client,
         ):
             _fitted(np.array(x[:1000]), client, 1)  # workers import when they are first asked
-            apart = fitted(x, client, 1)
+            apart = fitted(x, client, 2)  # workers wait while the table is checked here
     print(
         f"{n} × {n_columns}{' counts' * counts}, {FACTORS} factors: "
         f"two threads {one.seconds / two.seconds:.2f} times as fast as one; two workers of Dask "

@@ -6,14 +6,15 @@ Blocks are added in their order, so that a result does not depend on who visits 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
+from itertools import accumulate, pairwise
 from operator import add
 from typing import Any
 
 import numpy as np
 
-from kofa.engines.directions import triangle
+from kofa.engines.directions import stacked, tall_triangle
 from kofa.inference.explained import Explained, explained, mean_only
 from kofa.inference.held_out import sample_rows
 from kofa.inference.local_step import LocalSystem, augment, known, local_step, local_system
@@ -179,7 +180,7 @@ class BlockEngine(ABC):
         for _, own in self._visit_apart(_triangles, 1):
             for pattern, R in own:
                 known = found.get(pattern)
-                found[pattern] = R if known is None else triangle(np.concatenate([known, R]))
+                found[pattern] = R if known is None else stacked([known, R])
         return dict(sorted(found.items(), reverse=True))
 
     def factors(self, of_rows: Callable[[Rows], Array], n_factors: int) -> Array:
@@ -290,12 +291,26 @@ def _triangles(block: Rows) -> list[tuple[tuple[bool, ...], Array]]:
     """R of [1, Y] of the rows of each pattern."""
     found = []
     for p, pattern in enumerate(block.patterns):
-        rows = slice(None) if block.labels.size == 1 else block.labels.label == p
-        pairs = zip(block.views.values(), pattern, strict=True)
-        parts = [view.values[rows] for view, has in pairs if has]
-        ones = np.ones((len(block.labels.label[rows]), 1))
-        found.append((tuple(pattern.tolist()), triangle(np.concatenate([ones, *parts], axis=1))))
+        views = zip(block.views.values(), pattern.tolist(), strict=True)
+        parts = [view.values for view, has in views if has]
+        rows = None if len(block.patterns) == 1 else np.flatnonzero(block.labels.label == p)
+        n, width = len(block.labels.label) if rows is None else len(rows), sum(map(_width, parts))
+        R = tall_triangle(n, 1 + width, partial(_ones_and, parts=parts, rows=rows))
+        found.append((tuple(pattern.tolist()), R))
     return found
+
+
+def _ones_and(place: Array, some: slice, parts: Sequence[Array], rows: IntArray | None) -> None:
+    """Write [1, Y] of some rows to a place."""
+    own: Any = some if rows is None else rows[some]
+    ends = accumulate(map(_width, parts), initial=1)
+    place[:, 0] = 1.0
+    for y, (start, stop) in zip(parts, pairwise(ends), strict=True):
+        place[:, start:stop] = y[own]
+
+
+def _width(y: Array) -> int:
+    return int(y.shape[1])
 
 
 def _kept(Z: Array, factors: IntArray) -> Array:

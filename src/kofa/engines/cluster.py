@@ -266,9 +266,14 @@ def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def _stacked(*values: Array, kinds: Mapping[str, tuple[Likelihood | None, Groups]]) -> Rows:
-    """The views of a block side by side. (Results of other tasks are not to be changed.)"""
+    """The views of a block side by side."""
     pairs = zip(values, kinds.items(), strict=True)
-    return Rows.stack({name: observations(np.array(one), *kind) for one, (name, kind) in pairs})
+    return Rows.stack({name: observations(_own(one), *kind) for one, (name, kind) in pairs})
+
+
+def _own(values: Array) -> Array:
+    """What may be changed: results of other tasks may not, where there are holes to be filled."""
+    return values.copy() if np.isnan(values).any() else values
 
 
 def _at_start(block: Rows, at: Mapping[str, Array]) -> Rows:

@@ -24,6 +24,7 @@ from kofa.data.stored import (
     Stored,
     Values,
     consecutive,
+    encoded_rows,
 )
 from kofa.errors import KofaError
 from kofa.linalg import Array, BoolArray, IntArray
@@ -132,7 +133,10 @@ def _read(values: Stored, rows: slice | IntArray) -> Array:
 
 
 def _encoded(values: Any, encode: Callable[[Array], Array]) -> Array:
-    return encode(np.array(values, dtype=np.float64))
+    def of_some(rows: Any) -> Array:
+        return encode(np.asarray(rows, dtype=np.float64))
+
+    return encoded_rows(np.asarray(values), of_some, "float64")
 
 
 def _columns(values: Array, columns: IntArray) -> Array:

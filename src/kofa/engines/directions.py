@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.lapack import dgeqrf, dtpqrt
 
 from kofa.linalg import Array, BoolArray, cross, product
 
 OVERSAMPLING, POWER = 10, 6
 _COPIED = 2**18  # numbers
+_TALL, _PANEL = 2_000, 32  # rows of which a triangle is found; columns that LAPACK takes together
 _LEAST = 1e-10  # of the largest singular value: below is rounding,
 _ROUNDINGS = 16.0  # or below so many roundings of the entries
 # f(Y_b, …) of each block Y_b, in order, with what belongs to its rows of other arrays
@@ -58,7 +60,7 @@ def exact_svd(stack: list[Array]) -> tuple[Array, Array]:
     """All left singular vectors of matrices side by side."""
     n, width = len(stack[0]), sum(y.shape[1] for y in stack)
     if width > n:  # the R of Yᵀ = QR has the same left vectors
-        matrix = _stacked(triangle(y.T) for y in _some_columns(stack)).T
+        matrix = stacked(triangle(y.T) for y in _some_columns(stack)).T
     else:
         matrix = np.concatenate(stack, axis=1, dtype=np.float64)
     U, sigma, _ = scipy.linalg.svd(matrix, full_matrices=False)
@@ -96,7 +98,7 @@ def randomised_svd(stack: list[Array], k: int, rng: np.random.Generator) -> tupl
 
 def exact_by_passes(over_blocks: Pass, rounding: float) -> Directions:
     """All singular vectors: Y = QR, of which only R is kept."""
-    R = _stacked(over_blocks(triangle))
+    R = stacked(over_blocks(triangle))
     _, sigma, Vt = scipy.linalg.svd(R, full_matrices=False)
     enough = above_rounding(sigma, rounding)
     return Directions(Vt[enough].T / sigma[enough], sigma[enough])
@@ -119,7 +121,7 @@ def randomised_by_passes(
     for own, back in over_blocks(partial(_with_triangle, V=V)):
         parts.append(own)
         YtQ += back
-    R = _stacked(iter(parts))
+    R = stacked(iter(parts))
     _, size_of, Vt = scipy.linalg.svd(R, full_matrices=False)
     enough = above_rounding(size_of, rounding)
     turn = Vt[enough].T / size_of[enough]  # Q turn has orthonormal columns
@@ -157,6 +159,32 @@ def triangle(y: Array) -> Array:
     return np.asarray(np.linalg.qr(np.asarray(y, dtype=np.float64), mode="r"))
 
 
-def _stacked(triangles: Iterator[Array]) -> Array:
+def tall_triangle(n: int, width: int, fill: Callable[[Array, slice], None]) -> Array:
+    """R of a matrix with n rows, of which a function fills some in at a time.
+
+    These fit the cache, and are in the same place each time: memory that is new to a process is
+    slow.
+    """
+    step = min(n, max(_TALL, 2 * width))
+    place, found = np.empty((step, width), order="F"), []
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        if rows.stop - start < step:
+            place = np.empty((rows.stop - start, width), order="F")
+        fill(place, rows)
+        factors, *_ = dgeqrf(place, lwork=_PANEL * width, overwrite_a=True)
+        found.append(np.triu(factors[:width]))
+    return stacked(found)
+
+
+def stacked(triangles: Iterable[Array]) -> Array:
     """R of matrices on top of each other, from theirs."""
-    return reduce(lambda R, own: triangle(np.concatenate([R, own])), triangles)
+    return reduce(_on_top, triangles)
+
+
+def _on_top(R: Array, other: Array) -> Array:
+    n = R.shape[1]
+    if not n or R.shape != other.shape or len(R) < n:
+        return triangle(np.concatenate([R, other]))
+    found, *_ = dtpqrt(n, min(_PANEL, n), R, other)  # which knows that both are triangles
+    return np.asarray(found)
