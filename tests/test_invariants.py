@@ -295,6 +295,21 @@ def test_caller_data_are_not_changed(rng):
         np.testing.assert_array_equal(y, before[name])
 
 
+@pytest.mark.parametrize("kernel", [*KERNELS[:6], "precomputed"], ids=str)
+def test_a_model_and_what_it_gives_do_not_follow_later_changes_of_the_data(rng, kernel):
+    data = two_views(rng, n=30)
+    if kernel == "precomputed":
+        data["x"] = data["x"] @ data["x"].T
+    before = {name: values.copy() for name, values in data.items()}
+    model = fit({"x": kofa.Real(kernel=kernel), "y": kofa.Real(scale=False)}, data, outputs=["y"])
+    expected, filled = model.transform(before), model.impute(data)
+    for values in data.values():
+        values[:] = 7.0
+    np.testing.assert_array_equal(model.transform(before), expected)
+    for name, values in before.items():
+        np.testing.assert_array_equal(filled[name], values)
+
+
 # ---------------------------------------------------------------- mixed kinds
 
 

@@ -25,12 +25,6 @@ def test_tables_of_many_makes():
     np.testing.assert_array_equal(read_table("x", [True, False]).values, [[1.0], [0.0]])
 
 
-def test_reading_copies():
-    x = np.ones((2, 2))
-    read_table("x", x).values[0, 0] = 5.0
-    assert x[0, 0] == 1.0
-
-
 def test_samples_are_the_union_in_order_of_appearance():
     a = read_table("a", pd.DataFrame({"p": [1.0, 2.0]}, index=["s2", "s1"]))
     b = read_table("b", pd.DataFrame({"q": [3.0, 4.0]}, index=["s3", "s2"]))

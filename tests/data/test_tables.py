@@ -60,10 +60,22 @@ def test_read_table_gives_the_same_floats(data):
 
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame], ids=["array", "frame"])
 @pytest.mark.parametrize("dtype", [float, "float32", "int64", bool])
-def test_read_table_never_shares_memory_with_the_caller(make, dtype):
+def test_what_is_read_cannot_change_the_data_of_the_caller(make, dtype):
     data = make(np.ones((3, 2), dtype=dtype))
-    read_table("x", data).values[:] = 7.0
+    read = read_table("x", data).values
+    if read.flags.writeable:
+        read[:] = 7.0
+    else:
+        with pytest.raises(ValueError, match="read-only"):
+            read[:] = 7.0
     assert (np.asarray(data) == np.ones((3, 2), dtype=dtype)).all()
+
+
+def test_floats_are_read_where_they_are_and_stay_writeable():
+    data = np.ones((3, 2))
+    assert np.shares_memory(read_table("x", data).values, data)
+    assert data.flags.writeable
+    assert not np.shares_memory(read_table("x", data.T).values, data)  # by columns
 
 
 def test_read_table_keeps_dtypes_of_numeric_frames():

@@ -25,6 +25,7 @@ from kofa.data.stored import (
 )
 from kofa.data.tables import Table
 from kofa.errors import DataError
+from kofa.linalg import Array
 
 
 def read_table(name: str, data: Any, labels: bool = False) -> Table:
@@ -89,8 +90,18 @@ def _open_array(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
         raise DataError(f"expected a table (2-D) but got {raw.ndim}-D data", name, cure=cure)
     table = Table(name, np.empty((len(raw), 0)), dtypes=(_dtype(raw.ravel()),))
     if is_numeric(raw.dtype) and not labels:
-        return replace(table, values=encoded_rows(raw, lambda rows: rows, "float64")), []
+        return replace(table, values=_floats(raw)), []
     return table, list(raw.T)
+
+
+def _floats(raw: Any) -> Array:
+    """Numbers row by row as floats: the caller's own where they are such, not to be changed."""
+    plain = type(raw) is np.ndarray and raw.dtype == float
+    if plain and raw.flags.c_contiguous and raw.flags.aligned:
+        same: Array = raw.view()
+        same.flags.writeable = False
+        return same
+    return encoded_rows(raw, lambda rows: rows, "float64")
 
 
 def _as_a_table(data: Any) -> str:
