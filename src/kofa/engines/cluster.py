@@ -272,7 +272,7 @@ def _stacked(*values: Array, kinds: Mapping[str, tuple[Likelihood | None, Groups
 
 
 def _own(values: Array) -> Array:
-    """What may be changed: results of other tasks may not, where there are holes to be filled."""
+    """A copy where holes will be filled in: results of other tasks are not to be changed."""
     return values.copy() if np.isnan(values).any() else values
 
 

@@ -15,7 +15,8 @@ from kofa.linalg import Array, BoolArray, cross, product
 
 OVERSAMPLING, POWER = 10, 6
 _COPIED = 2**18  # numbers
-_TALL, _PANEL = 2_000, 32  # rows of which a triangle is found; columns that LAPACK takes together
+_TALL = 2_000  # rows of which a triangle is found at a time
+_PANEL = 32  # columns that LAPACK takes together
 _LEAST = 1e-10  # of the largest singular value: below is rounding,
 _ROUNDINGS = 16.0  # or below so many roundings of the entries
 # f(Y_b, …) of each block Y_b, in order, with what belongs to its rows of other arrays
