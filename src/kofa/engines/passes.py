@@ -142,17 +142,18 @@ class ByPasses(BlockEngine):
     # ------------------------------------------------------------ where a fit starts
 
     def _begin(self, name: str) -> tuple[Array, Array]:
-        """`Observations.at_start`, in passes over the rows."""
+        """`Observations.at_start`, in passes over the rows; of all views in the same passes."""
         if name not in self._starts:
-            view = self.views[name]
-            tangent = mean = np.zeros(view.width)
-            for _ in range(START_STEPS if view.likelihood is not None else 0):
-                tangent, total, n = mean, np.zeros(()), np.zeros(())
-                work = partial(_sums_at, name=name, eta=tangent)
-                for _, (own, own_n) in self._visit(work, 1, views=[name]):
-                    total, n = total + own, n + own_n
-                mean = total / n[view.columns.label]
-            self._starts[name] = tangent, mean
+            wanted = {name} | {n for n, one in self.likelihoods.items() if one is not None}
+            views = {n: self.views[n] for n in self.views if n in wanted - self._starts.keys()}
+            tangents = means = {n: np.zeros(view.width) for n, view in views.items()}
+            for _ in range(START_STEPS if self.views[name].likelihood is not None else 0):
+                tangents, sums = means, [(np.zeros(()), np.zeros(()))] * len(views)
+                for _, own in self._visit(partial(_sums_at, etas=tangents), 1, views=views):
+                    sums = [(y + dy, n + dn) for (y, n), (dy, dn) in zip(sums, own, strict=True)]
+                of_views = zip(views.items(), sums, strict=True)
+                means = {key: y / n[view.columns.label] for (key, view), (y, n) in of_views}
+            self._starts |= {n: (tangents[n], means[n]) for n in views}
         return self._starts[name]
 
     def _start(self, name: str) -> Observations:
@@ -237,9 +238,10 @@ class ByPasses(BlockEngine):
 # ---------------------------------------------------------------- of one block
 
 
-def _sums_at(block: Rows, name: str, eta: Array) -> tuple[Array, Array]:
-    view = block.views[name]
-    return view.at(np.broadcast_to(eta, view.values.shape)).y_sum, view.n
+def _sums_at(block: Rows, etas: Mapping[str, Array]) -> list[tuple[Array, Array]]:
+    """Of each view: Σ of the pseudo-observations at η, and their number."""
+    views = [(block.views[name], eta) for name, eta in etas.items()]
+    return [(v.at(np.broadcast_to(eta, v.values.shape)).y_sum, v.n) for v, eta in views]
 
 
 def _centred(block: Rows, means: Mapping[str, Array]) -> Array:

@@ -19,7 +19,7 @@ from kofa.inference.pruning import informative
 from kofa.inference.rotation import rotate
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.statistics import Statistics, ViewStatistics, centred
-from kofa.inference.surrogate import cubature_steps, update_curvature_ratio
+from kofa.inference.surrogate import cubature_steps, rounded_away, update_curvature_ratio
 from kofa.linalg import IntArray
 
 logger = logging.getLogger("kofa")
@@ -74,7 +74,7 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     now = _recorded(plan, now, step.bound, stats, len(telling), notify)
     now = replace(now, state=state, Z=step.Z, trail=trail, floor=step.bound.total)
     if now.converged and any(engine.likelihoods.values()):
-        now = _with_curvature_ratios(engine, now, step.views)
+        now = _with_curvature_ratios(engine, now, step)
     if now.history[-1].pruned:
         return kept(engine, now, telling)
     if plan.settings.rotate and not now.converged:
@@ -144,7 +144,7 @@ def _recorded(
     )
 
 
-def _with_curvature_ratios(engine: Engine, now: Run, views: Mapping[str, ViewStatistics]) -> Run:
+def _with_curvature_ratios(engine: Engine, now: Run, step: _Step) -> Run:
     """Let the variances in each view that is not Gaussian count as the likelihood has it.
 
     Where they already did, up to rounding of the ratios, the state stays, and with it its bound:
@@ -152,15 +152,34 @@ def _with_curvature_ratios(engine: Engine, now: Run, views: Mapping[str, ViewSta
     still too large would make every curvature look small.
     """
     updated = dict(now.state)
-    for name, likelihood in engine.likelihoods.items():
-        if likelihood is not None:
-            view, s = now.state[name], views[name]
-            steps = cubature_steps(view, s, likelihood.competing)
-            drop = engine.expected_drop(name, view.weights, steps, now.Z)
-            updated[name] = update_curvature_ratio(view, s, drop)
+    for name, fall in _falls(engine, step).items():
+        updated[name] = update_curvature_ratio(now.state[name], step.views[name], fall)
     if all(new.rho == now.state[name].rho for name, new in updated.items()):
         return replace(now, quiet=0)
     return replace(now, state=updated, quiet=0, converged=False, trail=Trail(), floor=-np.inf)
+
+
+def _falls(engine: Engine, step: _Step) -> dict[str, float]:
+    """Of each view that is not Gaussian: how far its likelihood falls where z is uncertain."""
+    found = {}
+    for name, likelihood in engine.likelihoods.items():
+        if likelihood is not None:
+            view = step.end[name]
+            steps = cubature_steps(view, step.views[name], likelihood.competing)
+            found[name] = engine.expected_drop(name, view.weights, steps, step.Z)
+    return found
+
+
+def expected_bound(engine: Engine, plan: Plan, now: Run) -> float:
+    """The bound after one more step, with the expectations of likelihoods that are not Gaussian.
+
+    The bound of the loop has curvature ratios in their place, which are rounded up. Of many samples
+    that is thousands of nats, by which factors may seem to gain that have none.
+    """
+    step = _step(engine, now.state, now.Z)
+    total, _ = plan.total(step.bound)
+    falls = _falls(engine, step).items()
+    return total + sum(rounded_away(step.end[n], step.views[n], fall) for n, fall in falls)
 
 
 def _rotated(engine: Engine, now: Run, stats: Statistics) -> Run:

@@ -8,9 +8,9 @@ import numpy as np
 
 from kofa import tuning
 from kofa.inference.engine import Engine, Latents
-from kofa.inference.loop import iterate, kept, run
+from kofa.inference.loop import expected_bound, iterate, kept, run
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
-from kofa.inference.start import prepare_and_start
+from kofa.inference.start import prepare, prepare_and_start
 from kofa.linalg import IntArray
 
 
@@ -252,8 +252,7 @@ def from_some(
 
     What only all of them show is added, one factor after the other, while the bound is higher.
     """
-    Z, _ = engine.project(found.state)
-    now = run(engine, plan, _start(engine, plan, Z, found), notify, journal)
+    now = run(engine, plan, _with_all(engine, plan, found), notify, journal)
     while now.n_factors < plan.settings.n_factors and now.converged and not now.stopped:
         n_iter = min(tuning.CEILING_ITERATIONS, _iterations_left(plan, now))
         trial = _with_another(engine, plan, now, rng, n_iter)
@@ -263,6 +262,15 @@ def from_some(
         if not now.stopped:
             now = _run_on(engine, plan, now, notify, journal)
     return replace(now, hit_ceiling=found.hit_ceiling)
+
+
+def _with_all(engine: Engine, plan: Plan, found: Run) -> Run:
+    """Where a run with all samples begins: at what some of them gave, with the priors of all."""
+    Z, _ = engine.project(found.state)
+    gaussian = [name for name, likelihood in engine.likelihoods.items() if likelihood is None]
+    priors = prepare(engine.part(gaussian), plan.roles, Z) if gaussian else {}
+    own = {n: replace(found.state[n], tau_prior=view.tau_prior) for n, view in priors.items()}
+    return Run({**found.state, **own}, Z)
 
 
 def wants_more(engine: Engine, plan: Plan, found: Run, rng: np.random.Generator) -> bool:
@@ -280,7 +288,6 @@ def _with_another(
     still, or a factor goes again.
     """
     Z, _ = engine.project(found.state)
-    rival = _start(engine, plan, Z, found)
     begin = _start(engine, plan, engine.with_residual_direction(found.state, Z, rng), found)
     now = begin
     for n in range(1, n_iter + 1):
@@ -288,9 +295,18 @@ def _with_another(
         if now.n_factors <= found.n_factors or now.converged:
             break
         if now.lower_bound > found.lower_bound:
-            higher = now.lower_bound > _further(engine, plan, rival, n).lower_bound
-            return _Trial(begin, now, plan) if higher else None
+            without = _further(engine, plan, _start(engine, plan, Z, found), n)
+            return _Trial(begin, now, plan) if _gains(engine, plan, without, now) else None
     return None
+
+
+def _gains(engine: Engine, plan: Plan, without: Run, now: Run) -> bool:
+    """Whether the bound is higher, and would be with ratios of curvature that are not rounded."""
+    if now.lower_bound <= without.lower_bound:
+        return False
+    if not any(engine.likelihoods.values()):
+        return True
+    return expected_bound(engine, plan, now) > expected_bound(engine, plan, without)
 
 
 def _no_callback(_: Iteration) -> bool:

@@ -23,7 +23,7 @@ from kofa.inference.observations import Observations
 from kofa.inference.posterior import Gamma, Known, State, ViewPosterior
 from kofa.inference.predictor import linear_predictor
 from kofa.inference.role import Role
-from kofa.inference.start import LEAST_ENERGY, start_view
+from kofa.inference.start import LEAST_ENERGY, some_rows, start_view
 from kofa.inference.statistics import Statistics, ViewStatistics, centred
 from kofa.inference.surrogate import refine
 from kofa.linalg import Array, BoolArray, Groups
@@ -90,14 +90,33 @@ def regress(
     if likelihood is not None:
         rows = engine.sample(name, rng)
         alpha = choose_scale(view, engine.view(name, rows), engine.take(Z, rows), energy)
-        weights = update_weights(s, alpha.mean, view.column_precision, view.precision)
-        view = replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
+        view = _with_weights(replace(view, alpha=alpha, alpha_prior=alpha), s)
+        some = some_rows(engine, {name: role}, rng)
+        if some is not None:
+            view = _from_some(engine, name, view, Z, some)
         return _refined(engine, name, view, Z, stats)
     found = _converged(_at_best_scale(view, s, energy), s, stats.n_samples)
     if found.bound >= sum(alone.values()):
         return found
     view = _explained_by_nothing(found.view, len(energy))
     return Regression(_converged(view, s, stats.n_samples).view, dict(alone))
+
+
+def _with_weights(view: ViewPosterior, s: ViewStatistics) -> ViewPosterior:
+    weights = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
+    return replace(view, weights=weights)
+
+
+def _from_some(
+    engine: Engine, name: str, view: ViewPosterior, Z: Latents, rows: BoolArray
+) -> ViewPosterior:
+    """With the weights that are best for some samples, from where it is not far to those of all."""
+    some, own_Z = engine.part([name], rows), engine.take(Z, rows)
+    stats = some.summarise(own_Z)
+    begin = _with_weights(view, centred(stats)[name])
+    best, q = _refined(some, name, begin, own_Z, stats).view.weights, view.weights
+    y_mean = best.bias + (best.mean * q.z_mean[q.columns.label]).sum(axis=1)
+    return replace(view, weights=q.moved(mean=best.mean, y_mean=y_mean))
 
 
 def _explained_by_nothing(view: ViewPosterior, n_factors: int) -> ViewPosterior:

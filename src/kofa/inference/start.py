@@ -14,7 +14,7 @@ from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosteri
 from kofa.inference.role import Role
 from kofa.inference.statistics import ViewStatistics, centred
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, solve_positive
+from kofa.linalg import Array, BoolArray, solve_positive
 
 LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
 # The least noise in roundings of the values, 2e-6 of the variance in single precision: what the
@@ -130,10 +130,18 @@ def some_samples(
     engine: Engine, roles: Mapping[str, Role], rng: np.random.Generator
 ) -> Engine | None:
     """Some of many samples, which have all columns; None where all may as well be visited."""
+    rows = some_rows(engine, roles, rng)
+    return None if rows is None else engine.part(roles, rows)
+
+
+def some_rows(
+    engine: Engine, roles: Mapping[str, Role], rng: np.random.Generator
+) -> BoolArray | None:
+    """Which samples these are."""
     all_matter = any(role.exact or role.kernelized for role in roles.values())
     if engine.n_visited <= tuning.MANY_SAMPLES or all_matter:
         return None
     rows = np.zeros(engine.n_samples, dtype=bool)
     rows[rng.choice(engine.n_samples, tuning.FIRST_SAMPLES, replace=False)] = True
     some = engine.part(roles, rows)
-    return some if some.summarise(some.zeros(1)).n_group[:].all() else None
+    return rows if some.summarise(some.zeros(1)).n_group[:].all() else None

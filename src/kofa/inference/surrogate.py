@@ -53,6 +53,12 @@ def update_curvature_ratio(view: ViewPosterior, s: ViewStatistics, fall: float) 
     return replace(view, rho=min(view.rho, max(ratio, tuning.LEAST_CURVATURE_RATIO)))
 
 
+def rounded_away(view: ViewPosterior, s: ViewStatistics, fall: float) -> float:
+    """By how much Σ E g exceeds the likelihood term, whose ρ is rounded: ½ ρ Σ κ var − fall/3."""
+    variance = float(view.precision @ residual_of_z(view.weights, s))
+    return 0.5 * view.rho * variance - fall / 3.0
+
+
 _OPTIONS = {"maxiter": 50, "ftol": 1e-5}
 
 
