@@ -23,6 +23,7 @@ from kofa.inference.surrogate import (
     cubature_steps,
     expected_drop,
     refine,
+    rounded_away,
     update_curvature_ratio,
 )
 from kofa.likelihoods.bernoulli import Bernoulli
@@ -321,6 +322,12 @@ def test_curvature_ratio_makes_the_likelihood_term_its_expectation_over_z(rng, m
     )
     assert 0.01 < rho < 0.9
     np.testing.assert_allclose(at_mean - term, at_mean - exact, rtol=0.05)
+    # Whatever ρ is, the expected bound has none of it.
+    for other in (rho, 1.0):
+        rounded = replace(view, rho=other)
+        term = at_mean - 0.5 * other * view.precision @ variance
+        expected = term + rounded_away(rounded, s, drop)
+        np.testing.assert_allclose(at_mean - expected, at_mean - exact, rtol=0.05)
 
 
 def test_curvature_ratio_never_rises(rng):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -60,23 +61,18 @@ def with_fewer(
     the largest number that was too small. Where the weakest stay, so many `others` are tried.
     """
     while found.converged and not found.stopped:
-        trial, least = _without_weakest(engine, plan, found, least)
+        trials = _Trials(engine, plan, found)
+        trial, least = trials.without_weakest(least)
         if trial is None:
-            trial = _without_another(engine, plan, found, others)
+            trial = trials.without_another(others)
         if trial is None:
-            trial = _started_anew(engine, plan, found, leading, at_end=others > 0)
-        if trial is None or not _is_better(engine, plan, found, trial):
+            trial = trials.started_anew(leading, at_end=others > 0)
+        if trial is None or not trials.win(trial):
             break
         found = _accepted(engine, found, trial, notify)
         if not found.stopped:
             found = _run_on(engine, plan, found, notify, journal)
     return found, least
-
-
-def _is_better(engine: Engine, plan: Plan, found: Run, trial: _Trial) -> bool:
-    """Whether the bound is higher than that of all factors after as many more iterations."""
-    rival = _further(engine, _on_trial(engine, plan), found, len(trial.end.history))
-    return trial.bound > rival.lower_bound
 
 
 def _further(engine: Engine, plan: Plan, now: Run, n_iter: int) -> Run:
@@ -97,58 +93,128 @@ def _accepted(engine: Engine, found: Run, trial: _Trial, notify: Callback) -> Ru
     return _after(_changed(found), trial.end)
 
 
-def _without_weakest(
-    engine: Engine, plan: Plan, found: Run, least: int
-) -> tuple[_Trial | None, int]:
-    """The best trial without the weaker half, quarter, … of the factors, if any is."""
-    best, size = None, found.n_factors // 2
-    while size:
-        number, size = found.n_factors - size, size // 2
-        if number <= least:
-            continue
-        trial = _trial(engine, plan, found, _left(engine, found, np.arange(number)))
-        if best is not None and (trial is None or trial.bound < best.bound):
-            break
-        best, least = trial, number if trial is None else least
-    return best, least
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Some iterations with other factors."""
+
+    begin: Run
+    end: Run
+    plan: Plan  # by which it was tried
+    bound: float
 
 
-def _without_another(engine: Engine, plan: Plan, found: Run, n: int) -> _Trial | None:
-    """The first trial without one of the `n` next weakest factors, if the bound is higher.
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """Other factors than those that were found, on trial."""
 
-    What is left has to take over from a factor, and from the weakest it may take it far longer.
-    """
-    factors = np.arange(found.n_factors)
-    for weak in factors[-1 - n : -1][::-1]:
-        trial = _trial(engine, plan, found, _left(engine, found, np.delete(factors, weak)))
-        if trial is not None:
-            return trial
-    return None
+    engine: Engine
+    plan: Plan
+    found: Run
 
+    def win(self, trial: _Trial) -> bool:
+        """Whether its bound is higher than that of all factors after as many more iterations."""
+        n_iter = len(trial.end.history)
+        return trial.bound > self._bound(_further(self.engine, self._on_trial, self.found, n_iter))
 
-def _started_anew(
-    engine: Engine, plan: Plan, found: Run, leading: Latents, at_end: bool
-) -> _Trial | None:
-    """The best trial from fewer of the leading directions, where columns are few.
+    def without_weakest(self, least: int) -> tuple[_Trial | None, int]:
+        """The best trial without the weaker half, quarter, … of the factors, if any is.
 
-    Nearly as many factors as columns leave next to no noise, and where they have come from there,
-    those that are left take hundreds of iterations to give it back. First the half is tried; at the
-    end also others, and one more, since the half may have been too few.
-    """
-    columns, most = sum(view.n_columns for view in found.state.values()), leading.shape[1]
-    if columns >= tuning.COLUMNS_PER_FACTOR * most:
+        More than `least` are left; also returned is the largest number that was too small.
+        """
+        best, size = None, self.found.n_factors // 2
+        while size:
+            number, size = self.found.n_factors - size, size // 2
+            if number <= least:
+                continue
+            trial = self._with_only(np.arange(number))
+            if best is not None and (trial is None or trial.bound < best.bound):
+                break
+            best, least = trial, number if trial is None else least
+        return best, least
+
+    def without_another(self, n: int) -> _Trial | None:
+        """The first trial without one of the `n` next weakest factors, if the bound is higher.
+
+        What is left has to take over from a factor, and from the weakest it may take it far longer.
+        """
+        factors = np.arange(self.found.n_factors)
+        for weak in factors[-1 - n : -1][::-1]:
+            trial = self._with_only(np.delete(factors, weak))
+            if trial is not None:
+                return trial
         return None
-    number = found.n_factors
-    numbers = {number - number // 2**n for n in range(1, number.bit_length() if at_end else 2)}
-    if at_end:
-        numbers.add(number + 1)
-    trials = [
-        _trial(engine, plan, found, _start(engine, plan, engine.keep(leading, np.arange(k)), found))
-        for k in sorted(numbers)
-        if k <= most and k != number
-    ]
-    better = [trial for trial in trials if trial is not None]
-    return max(better, key=lambda trial: trial.bound, default=None)
+
+    def started_anew(self, leading: Latents, at_end: bool) -> _Trial | None:
+        """The best trial from fewer of the leading directions, where columns are few.
+
+        Nearly as many factors as columns leave next to no noise, and where they have come from
+        there, those that are left take hundreds of iterations to give it back. First the half is
+        tried; at the end also others, and one more, since the half may have been too few.
+        """
+        engine, found, most = self.engine, self.found, leading.shape[1]
+        columns = sum(view.n_columns for view in found.state.values())
+        if columns >= tuning.COLUMNS_PER_FACTOR * most:
+            return None
+        number = found.n_factors
+        numbers = {number - number // 2**n for n in range(1, number.bit_length() if at_end else 2)}
+        if at_end:
+            numbers.add(number + 1)
+        directions = (
+            engine.keep(leading, np.arange(k)) for k in sorted(numbers) if k <= most and k != number
+        )
+        trials = [self._from(_start(engine, self.plan, Z, found)) for Z in directions]
+        better = [trial for trial in trials if trial is not None]
+        return max(better, key=lambda trial: trial.bound, default=None)
+
+    def _with_only(self, factors: IntArray) -> _Trial | None:
+        """A trial with some of the factors."""
+        fewer = kept(self.engine, self.found, factors)
+        return self._from(Run(fewer.state, fewer.Z))
+
+    def _from(self, begin: Run) -> _Trial | None:
+        """Some iterations with other factors, or None if the bound will hardly be higher."""
+        plan, found = self.plan, self.found
+        fewer = begin.n_factors < found.n_factors
+        now, last, on_trial = begin, -np.inf, self._on_trial if fewer else plan
+        n_iter = min(tuning.TRIAL_ITERATIONS, _iterations_left(plan, found))
+        for _ in range(n_iter):
+            now = iterate(self.engine, on_trial, now, _no_callback)
+            gap = found.lower_bound - now.lower_bound
+            if (now.converged and on_trial is plan) or n_iter * (now.lower_bound - last) < gap:
+                break
+            last = now.lower_bound
+        if not n_iter:
+            return None
+        bound = self._bound(now)
+        return _Trial(begin, now, on_trial, bound) if bound > self._bound_of_found else None
+
+    @cached_property
+    def _bound_of_found(self) -> float:
+        return self._bound(self.found)
+
+    def _bound(self, now: Run) -> float:
+        """The bound by which runs are compared; at the end not with curvature ratios in it.
+
+        These are rounded, and follow one run further than another.
+        """
+        return expected_bound(self.engine, self.plan, now) if self._is_last else now.lower_bound
+
+    @property
+    def _on_trial(self) -> Plan:
+        """At the end of a fit curvature ratios follow each iteration of a trial.
+
+        With those of more factors, which are larger, the bound of fewer looks too low. (Not where
+        more factors are tried: one that explains noise lowers the ratios, and with these the bound
+        would be higher, even when it is gone again.)
+        """
+        if not self._is_last:
+            return self.plan
+        return replace(self.plan, settings=replace(self.plan.settings, patience=0))
+
+    @property
+    def _is_last(self) -> bool:
+        """Whether views are not Gaussian, and the fit is at its end."""
+        return self.plan.settings.patience != 1 and any(self.engine.likelihoods.values())
 
 
 def _start(engine: Engine, plan: Plan, Z: Latents, found: Run) -> Run:
@@ -158,54 +224,8 @@ def _start(engine: Engine, plan: Plan, Z: Latents, found: Run) -> Run:
     return Run({name: replace(view, rho=rho[name]) for name, view in state.items()}, Z)
 
 
-def _left(engine: Engine, found: Run, factors: IntArray) -> Run:
-    """A run with these factors only."""
-    fewer = kept(engine, found, factors)
-    return Run(fewer.state, fewer.Z)
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """Some iterations with other factors."""
-
-    begin: Run
-    end: Run
-    plan: Plan  # by which it was tried
-
-    @property
-    def bound(self) -> float:
-        return self.end.lower_bound
-
-
-def _trial(engine: Engine, plan: Plan, found: Run, begin: Run) -> _Trial | None:
-    """Some iterations with other factors, or None if the bound will hardly be higher."""
-    fewer = begin.n_factors < found.n_factors
-    now, last, on_trial = begin, -np.inf, _on_trial(engine, plan) if fewer else plan
-    n_iter = min(tuning.TRIAL_ITERATIONS, _iterations_left(plan, found))
-    for _ in range(n_iter):
-        now = iterate(engine, on_trial, now, _no_callback)
-        gap = found.lower_bound - now.lower_bound
-        if (now.converged and on_trial is plan) or n_iter * (now.lower_bound - last) < gap:
-            break
-        last = now.lower_bound
-    better = n_iter > 0 and now.lower_bound > found.lower_bound
-    return _Trial(begin, now, on_trial) if better else None
-
-
 def _iterations_left(plan: Plan, found: Run) -> int:
     return max(0, plan.settings.max_iter - len(found.history))
-
-
-def _on_trial(engine: Engine, plan: Plan) -> Plan:
-    """At the end of a fit curvature ratios follow each iteration of a trial.
-
-    With those of more factors, which are larger, the bound of fewer looks too low. (Not where
-    more factors are tried: one that explains noise lowers the ratios, and with these the bound
-    would be higher, even when it is gone again.)
-    """
-    if plan.settings.patience == 1 or not any(engine.likelihoods.values()):
-        return plan
-    return replace(plan, settings=replace(plan.settings, patience=0))
 
 
 def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: Journal) -> Run:
@@ -296,7 +316,8 @@ def _with_another(
             break
         if now.lower_bound > found.lower_bound:
             without = _further(engine, plan, _start(engine, plan, Z, found), n)
-            return _Trial(begin, now, plan) if _gains(engine, plan, without, now) else None
+            gains = _gains(engine, plan, without, now)
+            return _Trial(begin, now, plan, now.lower_bound) if gains else None
     return None
 
 

@@ -134,10 +134,10 @@ class FeatureTables(HasFit):
         >>> rng = np.random.default_rng(0)
         >>> x = rng.normal(size=(100, 1)) * np.repeat([2.0, 0.0], 6) + rng.normal(size=(100, 12))
         >>> model = kofa.FactorModel().fit({"x": x})
-        >>> sets = {"first": range(6), "last": range(6, 12)}
+        >>> sets = {"first": range(6), "last": range(8, 12)}
         >>> table = model.enrich("x", sets, data={"x": x}, min_size=3)
         >>> dict(zip(table.set, table.direction))
-        {'last': 'negative', 'first': 'positive'}
+        {'first': 'positive', 'last': 'negative'}
         """
         return of_model.enrich(self._fitted, view, sets, factor, data, options)
 
