@@ -72,8 +72,9 @@ def main() -> None:
         few, few_passes, few_seconds = fitted(data, n, tuning.MANY_SAMPLES)
         cold, passes, seconds = fitted(data, n, n)
     print(
-        f"ones and counts, {n} × {2 * COLUMNS}: {few_passes} passes over all rows and "
-        f"{few_seconds:.0f} s of CPU, {passes} and {seconds:.0f} s from a start with all; "
+        f"ones and counts, {n} × {2 * COLUMNS}: {few.n_iter_} iterations with all rows, "
+        f"{few_passes} passes over them in the whole fit and {few_seconds:.0f} s of CPU; "
+        f"{cold.n_iter_}, {passes} and {seconds:.0f} s from a start with all; "
         f"{few.n_factors_} and {cold.n_factors_} factors of {FACTORS}, bounds differ by "
         f"{few.lower_bound_ / cold.lower_bound_ - 1:.1e}"
     )
