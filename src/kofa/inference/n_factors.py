@@ -9,9 +9,12 @@ import numpy as np
 
 from kofa import tuning
 from kofa.inference.engine import Engine, Latents
+from kofa.inference.global_step import global_step
 from kofa.inference.loop import expected_bound, iterate, kept, run
+from kofa.inference.posterior import Gamma, State, Weights, lean
 from kofa.inference.run import Callback, Iteration, Journal, Plan, Run
 from kofa.inference.start import prepare, prepare_and_start
+from kofa.inference.statistics import centred
 from kofa.linalg import IntArray
 
 
@@ -303,31 +306,59 @@ def _with_another(
 ) -> _Trial | None:
     """A trial with one factor more, if the bound is higher.
 
-    Tried is the direction that the factors leave most of, with the curvature ratios that were
-    found, until the bound is higher, also than that of the same start without it, or stands
-    still, or a factor goes again.
+    Tried is the direction that the factors leave most of, until the bound stands still, or a factor
+    goes again; where all views are Gaussian, no longer than until the bound is higher. Others are
+    judged by their expectations, which may fall again while the loop goes on.
     """
     Z, _ = engine.project(found.state)
-    begin = _start(engine, plan, engine.with_residual_direction(found.state, Z, rng), found)
-    now = begin
+    Z = engine.with_residual_direction(found.state, Z, rng)
+    now = begin = Run(_with_factor(engine, found.state, Z), Z)
+    gaussian = not any(engine.likelihoods.values())
     for n in range(1, n_iter + 1):
         now = iterate(engine, plan, now, _no_callback)
-        if now.n_factors <= found.n_factors or now.converged:
+        if now.n_factors <= found.n_factors:
+            return None
+        trial = _Trial(begin, now, plan, now.lower_bound)
+        if now.lower_bound > found.lower_bound and gaussian:
+            without = _further(engine, plan, found, n)
+            return trial if now.lower_bound > without.lower_bound else None
+        if now.converged:
             break
-        if now.lower_bound > found.lower_bound:
-            without = _further(engine, plan, _start(engine, plan, Z, found), n)
-            gains = _gains(engine, plan, without, now)
-            return _Trial(begin, now, plan, now.lower_bound) if gains else None
-    return None
+    if gaussian or not n_iter or now.lower_bound <= found.lower_bound:
+        return None
+    gains = expected_bound(engine, plan, now) > expected_bound(engine, plan, found)
+    return trial if gains else None
 
 
-def _gains(engine: Engine, plan: Plan, without: Run, now: Run) -> bool:
-    """Whether the bound is higher, and would be with ratios of curvature that are not rounded."""
-    if now.lower_bound <= without.lower_bound:
-        return False
-    if not any(engine.likelihoods.values()):
-        return True
-    return expected_bound(engine, plan, now) > expected_bound(engine, plan, without)
+def _with_factor(engine: Engine, state: State, Z: Latents) -> State:
+    """Global factors with one factor more, from a Z that has it.
+
+    The others stay about where they are. It begins as free as the strongest of them.
+    """
+    stats = engine.summarise(Z)
+    for name, likelihood in engine.likelihoods.items():
+        if likelihood is not None:
+            same = _with_zeros(state[name].weights)
+            stats = stats.with_sums(name, engine.surrogate_sums(name, same, Z))
+    begin = {}
+    for name, view in state.items():
+        assert isinstance(view.alpha, Gamma)
+        rate = np.append(view.alpha.rate, view.alpha.rate.max(initial=tuning.BROAD_PRIOR))
+        begin[name] = replace(
+            view,
+            alpha=Gamma(view.alpha.shape, rate),
+            alpha_prior=Gamma(np.array(tuning.BROAD_PRIOR), np.full(len(rate), tuning.BROAD_PRIOR)),
+        )
+    return lean(global_step(begin, centred(stats)))
+
+
+def _with_zeros(q: Weights) -> Weights:
+    """What predicts the same of samples that have one factor more."""
+    mean, z_mean = q.mean, np.asarray(q.z_mean)
+    return q.moved(
+        mean=np.column_stack([mean, np.zeros(len(mean))]),
+        z_mean=np.column_stack([z_mean, np.zeros(len(z_mean))]),
+    )
 
 
 def _no_callback(_: Iteration) -> bool:
