@@ -104,3 +104,17 @@ def test_counts_and_ones_begin_with_some_samples():
     }
     model = kofa.FactorModel({"c": kofa.Count(), "o": kofa.Binary()}).fit(data)
     assert model.n_factors_ == 2
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_rare_factor_of_counts_and_ones_is_added_by_all_samples_and_no_other(seed):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(N, 3))
+    z[:, 2] = 0.0
+    z[rng.choice(N, 12, replace=False), 2] = 3.0
+    rate = np.exp(0.5 * z @ rng.normal(size=(3, 20)))
+    counts = rng.poisson(rate).astype(float)
+    ones = (z @ rng.normal(size=(3, 20)) + rng.normal(size=(N, 20)) > 0).astype(float)
+    views = {"counts": kofa.Count(), "ones": kofa.Binary()}
+    assert kofa.FactorModel(views).fit({"counts": counts, "ones": ones}).n_factors_ == 3

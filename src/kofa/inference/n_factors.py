@@ -306,28 +306,41 @@ def _with_another(
 ) -> _Trial | None:
     """A trial with one factor more, if the bound is higher.
 
-    Tried is the direction that the factors leave most of, until the bound stands still, or a factor
-    goes again; where all views are Gaussian, no longer than until the bound is higher. Others are
-    judged by their expectations, which may fall again while the loop goes on.
+    Tried is the direction that the factors leave most of. Where views are not Gaussian the bound
+    has to be higher by more than it differs from that with their expectations, which has to be
+    higher too: a smaller gain may be one of the curvature ratios.
     """
+    if not n_iter:
+        return None
     Z, _ = engine.project(found.state)
     Z = engine.with_residual_direction(found.state, Z, rng)
-    now = begin = Run(_with_factor(engine, found.state, Z), Z)
+    begin = Run(_with_factor(engine, found.state, Z), Z)
     gaussian = not any(engine.likelihoods.values())
+    expected = found.lower_bound if gaussian else expected_bound(engine, plan, found)
+    enough = found.lower_bound + abs(found.lower_bound - expected)
+    now = _ascended(engine, plan, begin, n_iter, enough)
+    if now.n_factors <= found.n_factors or now.lower_bound <= enough:
+        return None
+    if gaussian:
+        without = _further(engine, plan, found, len(now.history))
+        better = now.lower_bound > without.lower_bound
+    else:
+        better = expected_bound(engine, plan, now) > expected
+    return _Trial(begin, now, plan, now.lower_bound) if better else None
+
+
+def _ascended(engine: Engine, plan: Plan, begin: Run, n_iter: int, enough: float) -> Run:
+    """Where the bound is higher than is enough, or will hardly be, or a factor has gone."""
+    now, last = begin, -np.inf
     for n in range(1, n_iter + 1):
         now = iterate(engine, plan, now, _no_callback)
-        if now.n_factors <= found.n_factors:
-            return None
-        trial = _Trial(begin, now, plan, now.lower_bound)
-        if now.lower_bound > found.lower_bound and gaussian:
-            without = _further(engine, plan, found, n)
-            return trial if now.lower_bound > without.lower_bound else None
-        if now.converged:
+        missing, gain = enough - now.lower_bound, now.lower_bound - last
+        if missing < 0 or (n_iter - n) * gain < missing:
             break
-    if gaussian or not n_iter or now.lower_bound <= found.lower_bound:
-        return None
-    gains = expected_bound(engine, plan, now) > expected_bound(engine, plan, found)
-    return trial if gains else None
+        if now.converged or now.n_factors < begin.n_factors:
+            break
+        last = now.lower_bound
+    return now
 
 
 def _with_factor(engine: Engine, state: State, Z: Latents) -> State:
