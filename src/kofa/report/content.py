@@ -154,7 +154,8 @@ def _facts(found: Found) -> list[ViewFacts]:
         }
     return [
         ViewFacts(
-            source, first[source].declared, first[source].n_inputs, first[source].role.output,
+            source, first[source].classes is not None, first[source].n_inputs,
+            first[source].role.output,
             *measured.get(source, ()),
         )
         for source in fitted.sources
@@ -260,7 +261,7 @@ def _confidence(found: Found) -> Iterator[Advice]:
     for view in dict.fromkeys(_evaluated(own)):
         covered = own.of(view).get("coverage")
         if covered is not None:
-            whole = fitted.views[view].declared == "Count"
+            whole = fitted.views[view].kind.whole
             yield from advice.wrong_intervals(view, covered, own.n(view), whole, own.origin)
     if own.predictions is not None:
         for view, rows in own.predictions.groupby("view", sort=False):

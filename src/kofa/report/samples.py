@@ -131,8 +131,7 @@ def _columns(fitted: Fitted, name: str, view: FittedView, values: Array) -> Iter
         return
     features = feature_names(view)
     for j in leading_columns(fitted, name, view, values.shape[1]):
-        binary = view.declared == "Binary"
-        kind, labels = ("binary", (0, 1)) if binary else ("number", ())
+        kind, labels = ("binary", (0, 1)) if view.kind.binary() else ("number", ())
         column = features[j] if view.inputs is not None else f"{view.source}, column {j}"
         yield Covariate(column, kind, values[:, j], labels)
 

@@ -20,7 +20,6 @@ from kofa.inference.predictor import linear_predictor, variance_of_holes
 from kofa.inference.projection import project
 from kofa.inference.regression import ReadOut
 from kofa.kernels.kernel_map import ROUNDING, KernelMap, Unseen
-from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import LOG_2PI, Array, BoolArray, by_rows
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.table_checks import rows_seen
@@ -294,7 +293,7 @@ class Prediction:
             q = replace(q, covariance=np.zeros_like(q.covariance))
         mean, variance = linear_predictor(q, view.weights, rho=view.rho)
         targets = fitted.encoder.encode(values)
-        if isinstance(fitted.layer, Gaussian):
+        if fitted.layer.curvature is None:
             log_tau = np.broadcast_to(view.tau.mean_log, (view.n_columns,))
             density = log_tau - LOG_2PI - view.precision * ((targets - mean) ** 2 + variance)
             return np.asarray(np.nansum(0.5 * density + fitted.layer.log_unit(values), axis=1))
