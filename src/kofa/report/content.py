@@ -19,7 +19,7 @@ from kofa.report import advice, meaning, predicted, sections, summary
 from kofa.report.advice import Advice
 from kofa.report.outcomes import Evaluation, Outcome, evaluation_of, outcomes_of
 from kofa.report.panels import Found, Panel, Section
-from kofa.report.samples import Shown, samples_content, shown_samples
+from kofa.report.samples import Shown, samples_content, shown_samples, who_has
 from kofa.report.summary import ViewFacts
 
 
@@ -216,14 +216,16 @@ def _advice(
     roles = {name: view.role.output for name, view in fitted.views.items()}
     yield from advice.unexplained(links, roles)
     if found.shown is not None:
-        active = {
-            name: z
-            for name, z, views in zip(
-                fitted.factor_names, np.asarray(found.shown.factors.values).T, links, strict=True
-            )
-            if views
-        }
-        yield from advice.driven_by_one(active, found.shown.names)
+        factors = dict(
+            zip(fitted.factor_names, np.asarray(found.shown.factors.values).T, strict=True)
+        )
+        active = {n: views for n, views in zip(factors, links, strict=True) if views}
+        yield from advice.driven_by_one(
+            {name: factors[name] for name in active},
+            found.shown.names,
+            active,
+            who_has(fitted, found.shown),
+        )
     yield from _few(found, outcomes)
     yield from _confidence(found)
 
