@@ -401,6 +401,7 @@ def test_impute_does_not_cut_off_what_whole_numbers_cannot_hold(measured, view, 
 
 
 @pytest.mark.parametrize("dtype", [int, bool])
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")
 def test_impute_leaves_samples_that_a_kernelized_view_lacks(measured, dtype):
     y = frame(SIDE, dtype, holes=False)
     data = {"x": pd.DataFrame(measured, index=NAMES), "y": y}
@@ -788,6 +789,7 @@ FAR = {
     [*((name, True) for name in FAR), ("direct", False), ("steep polynomial", False),
      ("positive", False), ("count", False)],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")
 def test_predictions_far_from_the_data_are_finite(data, which, outputs):
     name, view = FAR[which]
     part = {key: y[:24] for key, y in data.items()}

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from kofa import tuning
+from kofa.data.samples import align
 from kofa.data.scaling import REACH
 from kofa.data.stored import by_blocks
 from kofa.data.tables import Samples, Table
@@ -83,6 +84,12 @@ class Prediction:
             where = dict.fromkeys(tables, np.arange(n))
             own = None if names is None else names[rows]
             yield replace(self, tables=tables, samples=Samples(n, own, where, self.samples.polars))
+
+    def without(self, source: str) -> Prediction:
+        """The model applied to the other tables, of which there may be none."""
+        tables = {n: t for n, t in self.tables.items() if self.views[n].source != source}
+        samples = align(tables) if tables else self.samples
+        return replace(self, tables=tables, samples=samples)
 
     def warn_of_far_samples(self) -> None:
         """Say which samples have values that count as less far than they are."""
@@ -164,6 +171,10 @@ class Prediction:
         others = [self.seen(n) for n in self.readouts[name].others if n in self.tables]
         own = self.seen(name) if name in self.tables else none
         return np.asarray(np.any(others, axis=0) & ~own) if others else none
+
+    def missing(self, name: str) -> BoolArray:
+        """The values of a view that samples lack: (n, columns)."""
+        return np.asarray(np.isnan(np.asarray(self.samples.spread(self.tables[name]))))
 
     def seen(self, name: str) -> BoolArray:
         """Which samples have something of a view."""
