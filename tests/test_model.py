@@ -14,8 +14,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import kofa
 from conftest import two_views
+from kofa import fitting
 from kofa.inference import fit
 from kofa.inference.start import spectral
+from kofa.progress import Progress
 from kofa.results.prediction import Prediction
 
 
@@ -252,6 +254,53 @@ def test_progress_is_silent_when_off_and_shows_when_on(rng):
         assert out.getvalue() == ""
         assert bool(err.getvalue()) == progress
     assert "factors=" in err.getvalue()
+
+
+def test_progress_says_what_comes_beside_the_iterations(rng, monkeypatch):
+    said = []
+    monkeypatch.setattr(Progress, "stage", lambda _, what: said.append(what))
+    z = rng.normal(size=(60, 1))
+    tables = {name: z + rng.normal(size=(60, 3)) for name in ("x", "y", "u")}
+    sick = {"sick": (z + rng.normal(size=(60, 2)) > 0).astype(float)}
+    views = {name: kofa.Real() for name in tables} | {"sick": kofa.Binary()}
+    kofa.FactorModel(views, outputs=["sick"]).fit(tables | sick)
+    assert said[0] == "preparing the views"
+    assert "outputs 1/1" in said
+    read_outs = [f"views from the others {n}/3" for n in (1, 2, 3)]
+    explained = [f"variance explained of views {n}/4" for n in (1, 2, 3, 4)]
+    assert said[-8:] == ["calibration of outputs 1/1", *read_outs, *explained]
+
+
+def test_bar_says_what_runs(rng):
+    err = io.StringIO()
+    with redirect_stderr(err), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kofa.FactorModel(progress=True).fit(two_views(rng))
+    seen = [err.getvalue().find(what) for what in ("preparing the views: ", "iterations: ")]
+    assert 0 <= seen[0] < seen[1] < err.getvalue().find("views from the others 2/2: ")
+
+
+def test_fit_that_is_interrupted_after_its_iterations_changes_nothing(rng, monkeypatch, tmp_path):
+    """And goes on after its last iteration, if it has a checkpoint."""
+    data, seen = two_views(rng), []
+    before = kofa.FactorModel(max_iter=500, checkpoint=tmp_path / "fit")
+    before.fit({"x": data["x"]})
+    n_iter, changed = before.n_iter_, vars(before).copy()
+    (tmp_path / "fit").unlink()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "read_out", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            before.fit(data)
+    assert vars(before) == changed
+    assert before.n_iter_ == n_iter
+    before.callback = seen.append
+    before.fit(data, resume=True)
+    assert not seen
+    assert before.lower_bound_ == kofa.FactorModel(max_iter=500).fit(data).lower_bound_
 
 
 def test_highest_bound_of_several_starts_wins(rng):
