@@ -97,6 +97,29 @@ def takes_text(call):
     return any(ast.unparse(keyword) == "text=True" for keyword in call.keywords)
 
 
+VIEWS = {"Binary", "Categorical", "Count", "Positive", "Real"}
+LIKELIHOODS = {"Bernoulli", "Gaussian", "LogNormal", "Multinomial", "Poisson"}
+KINDS = VIEWS | LIKELIHOODS | {"bernoulli", "gaussian", "log_normal", "multinomial", "poisson"}
+
+
+def kinds_named(source):
+    """Every place that imports a kind of view, or compares something with the name of one."""
+    for path in sorted(source.rglob("*.py")):
+        place, nodes = place_of(path, source), nodes_of(path.read_text(encoding="utf-8"))
+        # Files have a list of what they may hold.
+        if place in ("likelihoods", "views") or path == source / "storage" / "schema.py":
+            continue
+        own = (name.split(".") for name in named_imports(path, source) if name.startswith("kofa."))
+        found = {part for parts in own for part in parts}
+        if place in ("__init__", "estimators", "cli"):  # declare views as users do
+            found -= VIEWS
+        compared = (node for node in nodes if isinstance(node, ast.Compare))
+        for node in (inner for one in compared for inner in ast.walk(one)):
+            found |= {node.value} if isinstance(node, ast.Constant) else set()
+        where = path.relative_to(source).as_posix()
+        yield from (f"{where}: {name}" for name in sorted(found & KINDS))
+
+
 def test_every_module_has_its_place():
     found = {place_of(path, SOURCE) for path in SOURCE.rglob("*.py")}
     assert sorted(found) == sorted([*ORDER, *ENTRIES])
@@ -232,6 +255,19 @@ def test_printing_is_seen_in_sub_packages(tmp_path, line):
     path.parent.mkdir(parents=True)
     path.write_text(line, encoding="utf-8")
     assert list(prints(tmp_path)) == [f"files/deep/text.py:{len(line.splitlines())}"]
+
+
+def test_no_other_module_knows_a_kind_by_name():
+    assert list(kinds_named(SOURCE)) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["from kofa.likelihoods import Gaussian", "x = view.declared in ('Count', 'Real')"]
+)
+def test_names_of_kinds_are_seen(tmp_path, line):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "one.py").write_text(line + "\n", encoding="utf-8")
+    assert list(kinds_named(tmp_path))
 
 
 @pytest.mark.parametrize("folder", [SOURCE, Path(__file__).parent], ids=["package", "tests"])

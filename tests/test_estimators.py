@@ -386,6 +386,18 @@ def test_bad_labels_are_named(rng, y, message):
         KernelFactorClassifier(**SMALL).fit(rings(rng, 20)[0], y)
 
 
+def test_regression_target_of_whole_numbers_is_warned_of(rng):
+    X = rng.normal(size=(60, 2))
+    y = np.round(40.0 * X[:, 0])
+    n_classes = len(np.unique(y))
+    assert n_classes > 30
+    with pytest.warns(UserWarning, match=f"y has {n_classes} classes in 60 rows") as caught:
+        KernelFactorClassifier(**SMALL).fit(X, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    KernelFactorClassifier(**SMALL).fit(X, np.clip(y, -10, 10))
+
+
 # ---------------------------------------------------------------- X
 
 

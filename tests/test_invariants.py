@@ -285,6 +285,7 @@ def test_kernel_function_keeps_its_own_array(rng):
     np.testing.assert_array_equal(K, before)
 
 
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")
 def test_caller_data_are_not_changed(rng):
     data = two_views(rng)
     data["x"][3, 2] = np.nan
@@ -567,6 +568,7 @@ def test_blocks_of_any_size_give_the_same_statistics_of_mixed_kinds(rng, block_r
             np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")
 def test_caller_data_of_mixed_kinds_are_not_changed(example):
     """The arrays of the fit may not be written to; those of what follows are compared as well."""
     model, data = example.model, {name: y.copy() for name, y in example.data.items()}

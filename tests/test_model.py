@@ -14,8 +14,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import kofa
 from conftest import two_views
+from kofa import fitting
 from kofa.inference import fit
 from kofa.inference.start import spectral
+from kofa.progress import Progress
 from kofa.results.prediction import Prediction
 
 
@@ -105,12 +107,18 @@ def test_impute_keeps_what_is_observed_and_fills_the_rest(rng, frames):
     assert np.sqrt(np.mean(error**2)) < 0.6 * truth.to_numpy().std()
 
 
-def test_impute_leaves_kernelized_views(rng):
+def test_impute_warns_once_that_it_leaves_kernelized_views(rng):
     data = two_views(rng)
-    data["x"][3, 1] = np.nan
-    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
+    views = {"x": kofa.Real(kernel=["linear", "rbf"]), "y": kofa.Real()}
     model = kofa.FactorModel(views, callback=lambda _: True).fit(data)
-    np.testing.assert_array_equal(model.impute(data)["x"], data["x"])
+    data["y"][3, 1] = np.nan
+    model.impute(data)
+    data["x"][3, 1] = np.nan
+    with pytest.warns(UserWarning, match="Holes of 'x' stay: declare a view without") as caught:
+        filled = model.impute(data)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(filled["x"], data["x"])
 
 
 def test_predictions_are_in_the_users_units(rng):
@@ -248,6 +256,53 @@ def test_progress_is_silent_when_off_and_shows_when_on(rng):
     assert "factors=" in err.getvalue()
 
 
+def test_progress_says_what_comes_beside_the_iterations(rng, monkeypatch):
+    said = []
+    monkeypatch.setattr(Progress, "stage", lambda _, what: said.append(what))
+    z = rng.normal(size=(60, 1))
+    tables = {name: z + rng.normal(size=(60, 3)) for name in ("x", "y", "u")}
+    sick = {"sick": (z + rng.normal(size=(60, 2)) > 0).astype(float)}
+    views = {name: kofa.Real() for name in tables} | {"sick": kofa.Binary()}
+    kofa.FactorModel(views, outputs=["sick"]).fit(tables | sick)
+    assert said[0] == "preparing the views"
+    assert "outputs 1/1" in said
+    read_outs = [f"views from the others {n}/3" for n in (1, 2, 3)]
+    explained = [f"variance explained of views {n}/4" for n in (1, 2, 3, 4)]
+    assert said[-8:] == ["calibration of outputs 1/1", *read_outs, *explained]
+
+
+def test_bar_says_what_runs(rng):
+    err = io.StringIO()
+    with redirect_stderr(err), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kofa.FactorModel(progress=True).fit(two_views(rng))
+    seen = [err.getvalue().find(what) for what in ("preparing the views: ", "iterations: ")]
+    assert 0 <= seen[0] < seen[1] < err.getvalue().find("views from the others 2/2: ")
+
+
+def test_fit_that_is_interrupted_after_its_iterations_changes_nothing(rng, monkeypatch, tmp_path):
+    """And goes on after its last iteration, if it has a checkpoint."""
+    data, seen = two_views(rng), []
+    before = kofa.FactorModel(max_iter=500, checkpoint=tmp_path / "fit")
+    before.fit({"x": data["x"]})
+    n_iter, changed = before.n_iter_, vars(before).copy()
+    (tmp_path / "fit").unlink()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "read_out", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            before.fit(data)
+    assert vars(before) == changed
+    assert before.n_iter_ == n_iter
+    before.callback = seen.append
+    before.fit(data, resume=True)
+    assert not seen
+    assert before.lower_bound_ == kofa.FactorModel(max_iter=500).fit(data).lower_bound_
+
+
 def test_highest_bound_of_several_starts_wins(rng):
     ends = {}
     model = kofa.FactorModel(
@@ -347,13 +402,44 @@ def test_order_and_signs_do_not_depend_on_the_order_of_rows_and_views(rng):
     np.testing.assert_array_less(0, np.sum(cubes, axis=0))
 
 
+def holed(frame, rng):
+    return frame.mask(rng.random(frame.shape) < 0.2)
+
+
+def test_quantiles_of_single_holes_are_around_what_is_imputed(frames, rng):
+    """Of all else they are those that follow from the other views."""
+    model = kofa.FactorModel().fit(frames)
+    given = {"x": frames["x"], "y": holed(frames["y"], rng).iloc[::-1].iloc[5:]}
+    given["y"].iloc[0] = np.nan
+    holes = (given["y"].isna() & given["y"].notna().any(axis=1).to_numpy()[:, None]).reindex(
+        frames["x"].index, fill_value=False
+    )
+    low, middle, high = model.predict_quantiles(given, "y", [0.05, 0.5, 0.95])
+    filled = model.impute(given)["y"].loc[low.index]
+    np.testing.assert_allclose(middle[holes], filled[holes])
+    others = model.predict_quantiles({"x": frames["x"]}, "y", [0.05, 0.95])
+    assert low.mask(holes).equals(others[0].mask(holes))
+    assert np.nanmean((high - low)[holes]) < np.nanmean((others[1] - others[0])[holes])
+
+
+def test_quantiles_of_a_single_table_hold_its_hidden_values(rng):
+    x = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(200, 6))
+    hidden = rng.random(x.shape) < 0.2
+    given = {"x": np.where(hidden, np.nan, x)}
+    low, high = kofa.FactorModel().fit(given).predict_quantiles(given, "x")
+    assert 0.8 < np.mean((low < x)[hidden] & (x < high)[hidden]) < 0.97
+
+
 def test_reconstruct_with_uncertainty(frames):
     model = kofa.FactorModel().fit(frames)
     mean, std = model.reconstruct(frames, "x", return_std=True)
     _, alone = model.predict(frames, "x", return_std=True)
     assert std.mean().mean() < alone.mean().mean()
-    assert set(model.reconstruct(frames, return_std=True)) == {"x", "y"}
     assert mean.shape == std.shape
+    means, stds = model.reconstruct(frames, return_std=True)
+    assert list(means) == list(stds) == ["x", "y"]
+    assert means["x"].equals(mean)
+    assert stds["x"].equals(std)
 
 
 def test_samples_unlike_any_landmark_are_less_certain(rng):
@@ -562,6 +648,7 @@ def of_ten_views():
     return kofa.FactorModel(views, tol=0.1).fit(data), data
 
 
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")  # of those through a kernel
 def test_samples_are_projected_once_for_all_views(of_ten_views, projections):
     model, data = of_ten_views
     projections.clear()
@@ -577,6 +664,7 @@ def test_samples_are_projected_once_for_all_views(of_ten_views, projections):
         projections.clear()
 
 
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")  # of those through a kernel
 def test_all_views_at_once_are_each_view_alone(of_ten_views):
     model, data = of_ten_views
     part = {name: pd.DataFrame(table) for name, table in data.items()}
@@ -589,6 +677,13 @@ def test_all_views_at_once_are_each_view_alone(of_ten_views):
         filled, alone = model.impute(part)[name], model.reconstruct(part, name)
         holes = part[name].reindex(filled.index).isna().to_numpy()
         np.testing.assert_allclose(filled.to_numpy()[holes], alone.to_numpy()[holes], rtol=1e-10)
+
+
+def test_views_with_probabilities_have_no_standard_deviation_beside_these(rng):
+    model, new = labelled_views(rng, sick=kofa.Binary())
+    means, stds = model.reconstruct(new, return_std=True, proba=True)
+    assert set(means) - set(stds) == {"sick"}
+    np.testing.assert_array_equal(means["sick"], model.reconstruct(new, "sick", proba=True))
 
 
 def test_several_views_name_the_one_without_standard_deviation(rng):

@@ -30,7 +30,7 @@ from kofa.inference.predictive import Basis, predictive
 from kofa.inference.read_out import read_out
 from kofa.inference.regression import ReadOut
 from kofa.inference.role import Role
-from kofa.inference.run import Iteration, Journal, Run, Settings
+from kofa.inference.run import Iteration, Journal, Run, Settings, Stage, counted
 from kofa.inference.start import energy
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.fit_data import FitData
@@ -92,15 +92,42 @@ def fit(
         warn_of_slips(fit_data, declared=parameters.views is not None)
     # Samples without any observation say nothing: they get the prior.
     seen: BoolArray = np.any([fit_data.seen(name) for name in fit_data.tables], axis=0)
-    with _journal(parameters, fit_data, rng, resume) as journal:
-        infer = partial(_infer, parameters, fit_data, seen=seen, rng=rng, journal=journal)
-        found = infer(journal.once(partial(fit_views, fit_data, rng), rng))
-        for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(fit_data) else 0):
-            state, Z = found.run.state, np.asarray(found.run.Z)
-            found = infer(with_reconstructed_relevance(fit_data, found.views, state, Z, seen))
-        if any(view.sparse == "ard" for view in fit_data.views.values()):
-            found = infer(with_ard_landmarks(fit_data, found.views, found.run.state))
-    run, completed = found.run, _completed(fit_data, found, rng)
+    with Progress(parameters.progress, int(parameters.max_iter)) as bar:
+        with _journal(parameters, fit_data, rng, resume) as journal:
+            found = _from_views(parameters, fit_data, seen, rng, journal, bar)
+        return _finished(parameters, fit_data, found, seen, rng, bar.stage)
+
+
+def _from_views(
+    parameters: Parameters,
+    fit_data: FitData,
+    seen: BoolArray,
+    rng: np.random.Generator,
+    journal: Journal,
+    bar: Progress,
+) -> Inferred:
+    """Prepare the views and find the factors, as often as the views follow from these."""
+    bar.stage("preparing the views")
+    infer = partial(_infer, parameters, fit_data, seen=seen, rng=rng, journal=journal, bar=bar)
+    found = infer(journal.once(partial(fit_views, fit_data, rng), rng))
+    for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(fit_data) else 0):
+        state, Z = found.run.state, np.asarray(found.run.Z)
+        found = infer(with_reconstructed_relevance(fit_data, found.views, state, Z, seen))
+    if any(view.sparse == "ard" for view in fit_data.views.values()):
+        found = infer(with_ard_landmarks(fit_data, found.views, found.run.state))
+    return found
+
+
+def _finished(
+    parameters: Parameters,
+    fit_data: FitData,
+    found: Inferred,
+    seen: BoolArray,
+    rng: np.random.Generator,
+    stage: Stage,
+) -> FactorFit:
+    """All that follows from the factors."""
+    run, completed = found.run, _completed(fit_data, found, rng, stage)
     basis = predictive(run.state, found.roles, found.engine.likelihoods)
     basis = basis.first(parameters.n_factors)
     own_Z = basis.of_latents(found.engine, found.factors())
@@ -109,12 +136,12 @@ def fit(
     fitted = Fitted(
         completed,
         complete(run.state),
-        _read_outs(found, rng),
+        _read_outs(found, rng, stage),
         basis,
         run.converged,
         *run.path,
         _fit_samples(fit_data, Z),
-        explained=_explained(found, basis, own_Z),
+        explained=_explained(found, basis, own_Z, stage),
     )
     return FactorFit(fitted, fit_data.samples, Z, run)
 
@@ -148,19 +175,19 @@ def _infer(
     seen: BoolArray,
     rng: np.random.Generator,
     journal: Journal,
+    bar: Progress,
 ) -> Inferred:
     """Encode the samples that have a value, and find their factors."""
     engine = _engine(parameters, fit_data, views, seen).condensed()
     treated = roles(fit_data, views)
     settings = _settings(parameters, treated, engine.n_samples)
-    with Progress(parameters.progress, settings.max_iter) as bar:
 
-        def notify(iteration: Iteration) -> bool:
-            bar.show(iteration)
-            return bool(parameters.callback is not None and parameters.callback(iteration))
+    def notify(iteration: Iteration) -> bool:
+        bar.show(iteration)
+        return bool(parameters.callback is not None and parameters.callback(iteration))
 
-        n_init = int(parameters.n_init)
-        run = best_of(engine, treated, settings, n_init, rng, notify, journal)
+    n_init = int(parameters.n_init)
+    run = best_of(engine, treated, settings, n_init, rng, notify, journal, bar.stage)
     return Inferred(views, treated, settings, engine, run)
 
 
@@ -236,10 +263,10 @@ def _journal(
 
 
 def _completed(
-    fit_data: FitData, found: Inferred, rng: np.random.Generator
+    fit_data: FitData, found: Inferred, rng: np.random.Generator, stage: Stage
 ) -> dict[str, FittedView]:
     """The views with all that follows from the factors."""
-    energies, calibrations = _energies(found), _calibrations(found, rng)
+    energies, calibrations = _energies(found), _calibrations(found, rng, stage)
     holes = _holes_in_fit(fit_data, found, rng)
     return {
         name: replace(
@@ -259,13 +286,19 @@ def _energies(found: Inferred) -> dict[str, Array]:
     return {name: energy(found.run.state[name], found.roles[name]) for name in inputs}
 
 
-def _calibrations(found: Inferred, rng: np.random.Generator) -> dict[str, Calibration]:
+def _calibrations(
+    found: Inferred, rng: np.random.Generator, stage: Stage
+) -> dict[str, Calibration]:
     """Of outputs that are probabilities; other views are calibrated by read-outs."""
-    calibrated = dict.fromkeys(found.views, Calibration())
-    for name, view in found.views.items():
-        if view.role.output and view.layer.has("log_predictive"):
-            calibrated[name] = calibrate(found.engine, found.run.state, name, found.inputs, rng)
-    return calibrated
+    probable = [
+        name
+        for name, view in found.views.items()
+        if view.role.output and view.layer.has("log_predictive")
+    ]
+    return dict.fromkeys(found.views, Calibration()) | {
+        name: calibrate(found.engine, found.run.state, name, found.inputs, rng)
+        for name in counted(stage, "calibration of outputs", probable)
+    }
 
 
 def _holes_in_fit(fit_data: FitData, found: Inferred, rng: np.random.Generator) -> dict[str, Array]:
@@ -287,27 +320,27 @@ def _holes_in_fit(fit_data: FitData, found: Inferred, rng: np.random.Generator) 
     return variance
 
 
-def _read_outs(found: Inferred, rng: np.random.Generator) -> dict[str, ReadOut]:
+def _read_outs(found: Inferred, rng: np.random.Generator, stage: Stage) -> dict[str, ReadOut]:
     """How each input that is explained directly follows from the others."""
-    readouts = {}
-    for name in found.inputs:
-        view, engine, state = found.views[name], found.engine, found.run.state
-        others = [other for other in found.inputs if found.views[other].source != view.source]
-        if view.likelihood is None or not others:
-            continue
-        q = read_out(engine, found.roles, state, name, others, found.settings, rng)
+    readouts, views, engine = {}, found.views, found.engine
+    direct = [name for name in found.inputs if views[name].likelihood is not None]
+    sources = {views[name].source for name in found.inputs}
+    for name in counted(stage, "views from the others", direct if len(sources) > 1 else []):
+        others = [other for other in found.inputs if views[other].source != views[name].source]
+        q = read_out(engine, found.roles, found.run.state, name, others, found.settings, rng)
         calibrated = Calibration()
-        if view.likelihood.has("log_predictive"):
+        if views[name].layer.has("log_predictive"):
             calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
         readouts[name] = ReadOut(complete(q), *calibrated)
     return readouts
 
 
-def _explained(found: Inferred, basis: Basis, Z: Latents) -> dict[str, Explained]:
+def _explained(found: Inferred, basis: Basis, Z: Latents, stage: Stage) -> dict[str, Explained]:
     """What the factors Z that users see explain of each view."""
     state = found.run.state
     weights = {name: basis.of_weights(state[name].weights) for name in found.views}
-    return {name: found.engine.explained(name, w, Z) for name, w in weights.items()}
+    told = counted(stage, "variance explained of views", weights)
+    return {name: found.engine.explained(name, weights[name], Z) for name in told}
 
 
 def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:

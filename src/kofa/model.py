@@ -82,14 +82,17 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         Seed of everything random. None is a fixed seed, unlike in scikit-learn: a fit that is
         repeated gives the same result.
     callback : callable or None
-        Called with a `kofa.Iteration` after each iteration; stop early by returning True.
+        Called with a `kofa.Iteration` after each iteration. Returning True ends the iterations:
+        what follows from the factors is still found, and the model can be used. An exception, and
+        Ctrl-C at any time until the end, ends the fit and leaves the model as it was before.
     checkpoint : path or None
         A file in which a long fit keeps where it stands; ``fit(data, resume=True)`` continues
         from it, to the same result.
     checkpoint_every : float
         Seconds between two writings of it, at least.
     progress : bool
-        Show a progress bar (needs the extra ``kofa[progress]``).
+        Show a progress bar of the iterations, and of what comes before and after them (needs the
+        extra ``kofa[progress]``).
     engine : {"auto", "memory", "disk"}, or a distributed.Client
         Where the rows are during a fit. "memory": tables in files are read, and what inference
         sees of them is kept. "disk": all of it is computed anew, block by block, whenever a pass

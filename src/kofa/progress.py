@@ -9,7 +9,7 @@ from kofa.inference.run import Iteration
 
 
 class Progress:
-    """A tqdm bar, or nothing at all."""
+    """A tqdm bar of the iterations, which also says what runs beside them, or nothing at all."""
 
     def __init__(self, on: bool, total: int) -> None:
         self.bar: Any = None
@@ -23,8 +23,14 @@ class Progress:
         if self.bar is not None:
             self.bar.close()
 
+    def stage(self, what: str) -> None:
+        """Say what runs before or after iterations."""
+        if self.bar is not None:
+            self.bar.set_description(what)
+
     def show(self, iteration: Iteration) -> None:
         if self.bar is not None:
+            self.bar.set_description("iterations", refresh=False)
             state = {"bound": f"{iteration.lower_bound:.6g}", "factors": iteration.n_factors}
             self.bar.set_postfix(state, refresh=iteration.n_iter == 1)
             self.bar.update(iteration.n_iter - self.bar.n)  # then drawn ten times a second

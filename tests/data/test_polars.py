@@ -247,6 +247,7 @@ def test_fills_too_large_for_their_type_give_wider_floats():
     assert large["a"].to_list() == [1.0, 1e39]
 
 
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")
 def test_holes_of_a_kernelized_view_stay_null():
     rng = np.random.default_rng(0)
     x = pl.DataFrame({"a": rng.normal(size=40), "b": rng.integers(0, 5, size=40)})

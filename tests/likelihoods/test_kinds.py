@@ -148,7 +148,7 @@ def test_scores_are_what_the_samples_add_to_the_bound(rng, data, name, kernel):
     model = fit(views, part, n_factors=2, tol=1e-6)
     units = 0.0
     for key, view in model.views_.items():
-        if hasattr(view.layer, "log_unit"):
+        if view.layer.curvature is None:
             values = np.ones((40, 40)) if view.likelihood is None else part[key]
             units += np.where(np.isnan(values), 0.0, view.layer.log_unit(values)).sum()
     terms = [f"likelihood[{key}]" for key in part]
@@ -401,6 +401,7 @@ def test_impute_does_not_cut_off_what_whole_numbers_cannot_hold(measured, view, 
 
 
 @pytest.mark.parametrize("dtype", [int, bool])
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")
 def test_impute_leaves_samples_that_a_kernelized_view_lacks(measured, dtype):
     y = frame(SIDE, dtype, holes=False)
     data = {"x": pd.DataFrame(measured, index=NAMES), "y": y}
@@ -788,6 +789,7 @@ FAR = {
     [*((name, True) for name in FAR), ("direct", False), ("steep polynomial", False),
      ("positive", False), ("count", False)],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")
 def test_predictions_far_from_the_data_are_finite(data, which, outputs):
     name, view = FAR[which]
     part = {key: y[:24] for key, y in data.items()}

@@ -29,17 +29,34 @@ def test_views_that_no_factor_explains():
     assert all(one.cure for one in found)
 
 
+def driven(factors, samples, links=None, **measured):
+    links = links or {name: ["x"] for name in factors}
+    which = measured or {"x": np.ones(len(samples), dtype=bool)}
+    return advice.driven_by_one(factors, samples, links, which)
+
+
 def test_one_sample_that_drives_a_factor(rng):
     z = rng.normal(size=60)
-    assert advice.driven_by_one({"factor1": z}, range(60)) == []
+    assert driven({"factor1": z}, range(60)) == []
     z[17] = 30.0
-    (one,) = advice.driven_by_one({"factor1": z, "factor2": rng.normal(size=60)}, list("ab") * 30)
+    (one,) = driven({"factor1": z, "factor2": rng.normal(size=60)}, list("ab") * 30)
     assert one.what == "Sample b drives factor1."
 
 
 def test_one_sample_that_drives_two_factors_is_named_once(rng):
     Z = {name: np.append(rng.normal(size=60), 40.0) for name in ("factor1", "factor2")}
-    assert texts(advice.driven_by_one(Z, range(61))) == ["Sample 60 drives factor1 and factor2."]
+    assert texts(driven(Z, range(61))) == ["Sample 60 drives factor1 and factor2."]
+
+
+@pytest.mark.parametrize(
+    ("active", "named"), [(["x", "y", "w"], "x and w,"), (["y"], "x, v and w,"), (["v"], "v,")]
+)
+def test_values_are_looked_at_in_views_that_the_sample_has(rng, active, named):
+    """In those that the factor is active in, or in all where it has none of these."""
+    has, lacks = np.ones(61, dtype=bool), np.arange(61) != 60
+    Z = {"factor1": np.append(rng.normal(size=60), 40.0)}
+    (one,) = driven(Z, range(61), {"factor1": active}, x=has, y=lacks, v=has, w=has)
+    assert one.cure.startswith(f"Look at its values in {named} which may be a mistake")
 
 
 @pytest.mark.parametrize("n", [4, 10, 30])

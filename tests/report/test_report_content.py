@@ -176,6 +176,18 @@ def test_a_sample_that_drives_a_factor_and_none():
     assert "drives" not in warned(said("kinds"))
 
 
+@pytest.mark.parametrize("with_data", [True, False])
+def test_values_of_a_sample_are_looked_at_in_views_that_it_has(with_data):
+    _, given = problem("unfinished")
+    x = pd.DataFrame(given["data"]["x"])
+    data = {"x": x, "y": x.drop(17).add_prefix("y")}
+    model = kofa.FactorModel(callback=lambda now: now.n_iter == 2).fit(data)
+    found = content_of(model, data if with_data else None)
+    cures = [one.cure for one in found.advice if one.what.startswith("Sample 17 drives")]
+    assert cures
+    assert all("values in x, which" in cure for cure in cures)
+
+
 def test_a_view_that_no_factor_explains():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(300, 1))

@@ -10,12 +10,12 @@ from kofa.report import summary
 from kofa.report.summary import ViewFacts
 
 
-def view(name="rna", n_samples=10, missing=0.0, output=False, kind="Real", n_features=3):
-    return ViewFacts(name, kind, n_features, output, n_samples, missing)
+def view(name="rna", n_samples=10, missing=0.0, output=False, labels=False, n_features=3):
+    return ViewFacts(name, labels, n_features, output, n_samples, missing)
 
 
 def test_samples_and_views_are_counted():
-    views = [view(), view("age", n_features=1), view("stage", output=True, kind="Categorical")]
+    views = [view(), view("age", n_features=1), view("stage", output=True, labels=True)]
     first, second = summary.about_samples(1200, views)
     assert first == "1,200 samples in 3 views: rna (3 columns), age (1 column) and stage (labels)."
     assert second == "stage is predicted from the others."

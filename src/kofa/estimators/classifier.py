@@ -70,7 +70,8 @@ callback, engine, block_rows, dtype, n_jobs
             The rows. NaN is missing.
         y : array, list, Series or DataFrame (n,) or (n, labels)
             Classes, or zeros and ones. None or NaN is a class, or one of several labels, that
-            is not known.
+            is not known. More classes than half of the rows are warned of: they look like numbers
+            to predict.
 
         Returns
         -------
@@ -92,7 +93,7 @@ callback, engine, block_rows, dtype, n_jobs
         if labels.ndim == 2:
             self._fit(X, named(labels, getattr(y, "columns", None)), Binary())
         else:
-            check_classes(classes)
+            check_classes(classes, int(known.sum()))
             self._fit(X, labels, Categorical())
         self.classes_, self._multilabel = classes, labels.ndim == 2
         return self

@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from kofa.checks import hint, require
 from kofa.data.reading import read_table
 from kofa.data.stored import FileRows, Named, Stored, blocks, is_sparse
-from kofa.errors import DataError, DeclarationError
+from kofa.errors import DataError, DeclarationError, warn
 from kofa.linalg import Array, IntArray
 
 _WHOLE = "X"  # the view that is all of X, where `columns` names no others
@@ -231,7 +231,8 @@ def _check_indicators(values: Array) -> None:
         raise DataError(what, cure="pass classes as a single column")
 
 
-def check_classes(classes: NDArray[Any]) -> None:
+def check_classes(classes: NDArray[Any], n_known: int) -> None:
+    """Raise for numbers and for a single class; warn, as scikit-learn does, of all too many."""
     if classes.dtype.kind == "f" and not np.all(
         np.isfinite(classes) & (np.floor(classes) == classes)
     ):
@@ -241,3 +242,8 @@ def check_classes(classes: NDArray[Any]) -> None:
         label = classes.tolist()[0]
         what = f"expected at least two classes in y but all labels are {label!r}"
         raise DataError(what, cure="pass rows of another class too")
+    if n_known > 20 and len(classes) > round(0.5 * n_known):
+        warn(
+            f"y has {len(classes)} classes in {n_known} rows, as numbers to predict have, or names "
+            f"of samples; use KernelFactorRegressor for numbers."
+        )

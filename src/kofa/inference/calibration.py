@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from kofa import tuning
 from kofa.inference.engine import Engine
@@ -61,7 +61,7 @@ def calibrate(
     copies = float(engine.observed([name]).sum()) / len(rows)
     precision = np.outer(view.column_precision, view.alpha.mean)
     mean = left_out(data, mean, precision, q.mean, copies)
-    if competing:
+    if not (likelihood.binary() and likelihood.has("at_mean")):
         return Calibration(_sharpest(lambda s: _surprise(data, s * mean, variance))[0])
     ones, n = engine.totals(name)
     return _of_ones(data, mean - view.weights.y_mean, variance, (ones + 0.5) / (n + 1.0))
@@ -107,15 +107,16 @@ def _of_ones(data: Observations, away: Array, variance: Array, rate: Array) -> C
 def _centre(data: Observations, away: Array, variance: Array, rate: Array) -> Array:
     """c with which the mean of the probabilities of c + away is the rate of each column: (D,).
 
-    Φ^-1 of that mean rises with c, and by no more than c: each step leads nearer.
+    η at that mean rises with c, and by no more than c: each step leads nearer.
     """
     assert data.likelihood is not None
+    at_mean = data.likelihood.at_mean
     n = np.maximum(data.mask.sum(axis=0), 1.0)
-    centre = ndtri(rate)
+    centre = at_mean(rate)
     for _ in range(_ROUNDS):
         p = np.where(data.mask, data.likelihood.probability(centre + away, variance), 0.0)
         p = np.clip(p.sum(axis=0) / n, 1e-12, 1.0 - 1e-12)
-        centre = centre + ndtri(rate) - ndtri(p)
+        centre = centre + at_mean(rate) - at_mean(p)
     return np.asarray(centre)
 
 

@@ -26,7 +26,7 @@ from kofa.inference.regression import (
     variance_of_own_directions,
 )
 from kofa.inference.role import Role
-from kofa.inference.run import Callback, Iteration, Journal, Plan, Run, Settings
+from kofa.inference.run import Callback, Journal, Plan, Run, Settings, Stage, counted
 from kofa.inference.start import (
     affordable,
     energy,
@@ -49,6 +49,7 @@ def best_of(
     rng: np.random.Generator,
     notify: Callback,
     journal: Journal,
+    stage: Stage,
 ) -> Run:
     """Run from several starts, the highest bound wins; then explain the outputs.
 
@@ -68,7 +69,9 @@ def best_of(
     # Of kernels that are complete and have no noise the factors are those that a run starts from.
     settled = inner.n_patterns == 1 and all(role.exact for role in inputs.values())
     plan = Plan(inputs, settings, named_terms(alone), settled)
-    explained = partial(_explained, inner, outer, roles, seen=seen, alone=alone, rng=rng)
+    explained = partial(
+        _explained, inner, outer, roles, seen=seen, alone=alone, rng=rng, stage=stage
+    )
     best = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
     whole = all_directions(plan, inner)
     if whole is not None and not best.stopped:
@@ -116,6 +119,7 @@ def _explained(
     seen: BoolArray,
     alone: Mapping[str, Mapping[str, float]],
     rng: np.random.Generator,
+    stage: Stage,
     along: Basis | None = None,
 ) -> Run:
     """A run of the inputs with the outputs that follow from it.
@@ -125,7 +129,7 @@ def _explained(
     treated = {**roles, **plan.roles}
     known = {name: found.state[name] for name in plan.roles}
     with threads_for(inner.size * found.n_factors):
-        state, Z, explained = explain(inner, outer, treated, known, seen, alone, rng, along)
+        state, Z, explained = explain(inner, outer, treated, known, seen, alone, rng, along, stage)
     terms = named_terms(explained)
     history = tuple(
         replace(i, lower_bound=i.lower_bound + _gain(i.terms, terms), terms=i.terms | terms)
@@ -163,7 +167,7 @@ def _best_start(
     return in_order(engine, _with_factors(engine, best))
 
 
-def _unheard(_: Iteration) -> bool:
+def _unheard(_: object) -> bool:
     return False
 
 
@@ -236,6 +240,7 @@ def explain(
     alone: Mapping[str, Mapping[str, float]],
     rng: np.random.Generator,
     along: Basis | None = None,
+    stage: Stage = _unheard,
 ) -> tuple[State, Array, dict[str, dict[str, float]]]:
     """The state with the outputs from the factors that the inputs gave; these; the new terms.
 
@@ -249,7 +254,7 @@ def explain(
         few, of_few = inner.rotate(own_Z, along.Q, np.zeros(len(total))), along.Q**2 @ total
     of_own = any(roles[name].exact and not roles[name].kernelized for name in found)
     state, terms = dict(found), {}
-    for name in alone:
+    for name in counted(stage, "outputs", alone):
         explained = regress(outer, name, roles[name], few, of_few, alone[name], rng)
         view = explained.view if along is None else along.embedded(explained.view)
         state[name] = _with_noise(outer, name, view, own_Z, covariance, of_own, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -72,6 +72,14 @@ class Iteration:
 
 
 Callback = Callable[[Iteration], object]
+Stage = Callable[[str], object]  # is told what runs beside the iterations
+
+
+def counted(stage: Stage, what: str, names: Collection[str]) -> Iterator[str]:
+    """The names of views one after the other, each with a word of which it is."""
+    for n, name in enumerate(names, 1):
+        stage(f"{what} {n}/{len(names)}")
+        yield name
 
 
 @dataclass(frozen=True)

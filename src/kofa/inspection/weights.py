@@ -15,7 +15,6 @@ from kofa.inspection.features import column_names, feature_names
 from kofa.inspection.matching import frame
 from kofa.kernels.formulas import Linear
 from kofa.kernels.kernel_map import KernelMap
-from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import Array
 from kofa.preparation.fitted import Fitted
 from kofa.preparation.prepare import FittedView
@@ -62,11 +61,9 @@ def feature_weights(fitted: Fitted, view: str) -> FeatureWeights:
     one = fitted.view(view)
     if is_linear(one):
         return _of_linear_kernel(fitted, view, one)
-    w, layer = fitted.weights(view), one.layer
-    columns = [w.mean.T, np.sqrt(w.variance).T, _spread(fitted, view)[None]]
-    if isinstance(layer, Gaussian):
-        columns = [layer.scaling.decode_std(layer.of_all_columns(c)) for c in columns]
-    return FeatureWeights(column_names(one), *(column.T for column in columns))
+    w = fitted.weights(view)
+    columns = w.mean.T, np.sqrt(w.variance).T, _spread(fitted, view)[None]
+    return FeatureWeights(column_names(one), *(one.layer.in_units(c).T for c in columns))
 
 
 def is_linear(view: FittedView) -> bool:
@@ -77,7 +74,7 @@ def is_linear(view: FittedView) -> bool:
 def _spread(fitted: Fitted, view: str) -> Array:
     """Standard deviation of each column on the scale of the model: (D,)."""
     posterior, layer = fitted.posterior[view], fitted.views[view].layer
-    if view in fitted.explained and isinstance(layer, Gaussian):
+    if view in fitted.explained and layer.curvature is None:
         kept = fitted.explained[view]
         return np.sqrt(kept.total / np.maximum(kept.n, 1.0))
     return np.asarray(np.sqrt((posterior.weights.mean**2).sum(axis=1) + 1.0 / posterior.precision))
@@ -116,9 +113,8 @@ def _of_linear_kernel(fitted: Fitted, name: str, view: FittedView) -> FeatureWei
 
 def weights_by_factor(fitted: Fitted, view: str) -> Any:
     """⟨W⟩ (D, L) in the user's units, of any kernel (R, L): a DataFrame where there are names."""
-    one, mean = fitted.view(view), fitted.weights(view).mean
-    if isinstance(one.layer, Gaussian):
-        mean = one.layer.scaling.decode_std(one.layer.of_all_columns(mean.T)).T
+    one = fitted.view(view)
+    mean = one.layer.in_units(fitted.weights(view).mean.T).T
     return named(mean, None if one.inputs is None else one.outputs, fitted.factor_names)
 
 

@@ -5,9 +5,17 @@ One file for each; nothing of a kind is elsewhere but its declaration in `kofa.v
 
 from kofa.likelihoods.base import Likelihood
 from kofa.likelihoods.bernoulli import Bernoulli
-from kofa.likelihoods.gaussian import Gaussian
+from kofa.likelihoods.gaussian import Gaussian, of_similarities
 from kofa.likelihoods.log_normal import LogNormal
 from kofa.likelihoods.multinomial import Multinomial
 from kofa.likelihoods.poisson import Poisson
 
-__all__ = ["Bernoulli", "Gaussian", "Likelihood", "LogNormal", "Multinomial", "Poisson"]
+__all__ = [
+    "Bernoulli",
+    "Gaussian",
+    "Likelihood",
+    "LogNormal",
+    "Multinomial",
+    "Poisson",
+    "of_similarities",
+]

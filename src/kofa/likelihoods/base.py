@@ -27,6 +27,7 @@ class Likelihood:
     unit: ClassVar[Unit] = "value"  # in which a kernel compares samples
     predicts_by_mean: ClassVar[bool] = False  # `predict` does not use the variance
     deviance_at: ClassVar[Literal["mean", "median"]] = "mean"  # of what is predicted
+    whole: ClassVar[bool] = False  # values are whole numbers, of which intervals may hold more
 
     # ---- encode and validate
 
@@ -50,6 +51,22 @@ class Likelihood:
     def of_all_columns(self, values: Array) -> Array:
         """What inference says of columns (…, D'), with zeros for those that it did not see."""
         return values
+
+    def in_units(self, differences: Array) -> Array:
+        """Differences in η (…, D') in the units of the values, or of their logarithms: (…, D)."""
+        return differences
+
+    def log_unit(self, values: Array) -> Array:  # noqa: ARG002
+        """log |d encoded / d value|, by column or by entry."""
+        return np.zeros(())
+
+    def widths(self, n_columns: int) -> tuple[int, int]:
+        """How many columns are predicted of a table of so many, and how many η there are."""
+        return n_columns, n_columns
+
+    def fault(self, n_columns: int) -> str:  # noqa: ARG002
+        """What no table of so many columns resolves to; empty where nothing is wrong."""
+        return ""
 
     def beyond(self, values: Array) -> BoolArray:
         """Rows with values that are too far away, which count as less far."""
@@ -124,6 +141,11 @@ class Likelihood:
     def has(cls, method: str) -> bool:
         """Whether this kind defines one of the methods above."""
         return getattr(cls, method) is not getattr(Likelihood, method)
+
+    @classmethod
+    def binary(cls) -> bool:
+        """Whether values are zeros and ones: they have probabilities, and are no labels."""
+        return cls.has("probability") and not cls.reads_labels
 
     def offers(self) -> list[str]:
         """How a user may ask for its uncertainty."""

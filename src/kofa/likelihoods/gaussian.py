@@ -76,5 +76,23 @@ class Gaussian(Likelihood):
         return np.asarray(mean + ndtri(p) * std)
 
     def log_unit(self, values: Array) -> Array:  # noqa: ARG002
-        """log |d encoded / d value|, by column that varies or by entry."""
         return -np.log(self.scaling.spread[self.varies])
+
+    def in_units(self, differences: Array) -> Array:
+        return self.scaling.decode_std(self.of_all_columns(differences))
+
+    def widths(self, n_columns: int) -> tuple[int, int]:
+        return n_columns, int(self.varies.sum())
+
+    def fault(self, n_columns: int) -> str:  # noqa: ARG002
+        if self.scaling.unit != self.unit:
+            return "it is on another scale"
+        if not np.isfinite(self.scaling.spread).all():  # it is infinite only in kernels
+            return "entries of its spread are not finite"
+        return "" if self.varies.any() else "none of its columns varies"
+
+
+def of_similarities(n_landmarks: int, scale: float) -> Gaussian:
+    """What is seen of a kernel: similarities with its landmarks, on one scale."""
+    ones = np.ones(n_landmarks)
+    return Gaussian(Scaling(0.0 * ones, scale * ones))

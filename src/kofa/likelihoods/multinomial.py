@@ -50,6 +50,12 @@ class Multinomial(Likelihood):
         targets[np.isnan(values[:, 0])] = np.nan
         return np.asarray(targets)
 
+    def widths(self, n_columns: int) -> tuple[int, int]:  # noqa: ARG002
+        return self.n_classes, self.n_classes
+
+    def fault(self, n_columns: int) -> str:
+        return "it has several columns of labels" if n_columns != 1 else ""
+
     @property
     def curvature(self) -> Array:
         return np.ones(self.n_classes)

@@ -31,6 +31,7 @@ class Poisson(Likelihood):
     expected is pulled up, but only so far.
     """
 
+    whole: ClassVar[bool] = True
     unit: ClassVar[Unit] = "log1p"
     rate: Array  # (D,): s_d
     most: Array  # (D,): the largest count seen, or four times the mean and a few if that is less

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from kofa.data.scaling import Scaling
 from kofa.data.stored import encoded_rows, some_columns
 from kofa.data.tables import Table
 from kofa.errors import DataError
@@ -19,8 +18,7 @@ from kofa.inference.role import Role
 from kofa.kernels.base import Kernel, Weighted
 from kofa.kernels.formulas import Precomputed
 from kofa.kernels.kernel_map import KernelMap
-from kofa.likelihoods.base import Likelihood
-from kofa.likelihoods.gaussian import Gaussian
+from kofa.likelihoods import Likelihood, of_similarities
 from kofa.linalg import Array, BoolArray, IntArray
 from kofa.preparation.as_published import by_ard, by_reconstruction
 from kofa.preparation.fit_data import FitData
@@ -68,8 +66,7 @@ class FittedView:
         """What the Gaussian layer of the view predicts; for a kernel, similarities."""
         if isinstance(self.encoder, Likelihood):
             return self.encoder
-        ones = np.ones(len(self.encoder.V))
-        return Gaussian(Scaling(0.0 * ones, self.encoder.scale * ones))
+        return of_similarities(len(self.encoder.V), self.encoder.scale)
 
     def observe(self, values: Array, dtype: str = "float64") -> Observations:
         """What inference sees of rows in the user's units."""

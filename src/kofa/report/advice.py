@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincc
 
-from kofa.linalg import Array
+from kofa.linalg import Array, BoolArray
 from kofa.report.summary import counted, joined, percent
 
 # One sample drives a factor if a quarter of its variance is that sample's, and normal factors have
@@ -62,20 +62,32 @@ def unexplained(links: Sequence[Sequence[str]], views: Mapping[str, bool]) -> li
     return found
 
 
-def driven_by_one(factors: Mapping[str, Array], samples: Sequence[Any]) -> list[Advice]:
-    """Factors of which a large part of the variance is that of one sample."""
+def driven_by_one(
+    factors: Mapping[str, Array],
+    samples: Sequence[Any],
+    links: Mapping[str, Sequence[str]],
+    measured: Mapping[str, BoolArray],
+) -> list[Advice]:
+    """Factors of which a large part of the variance is that of one sample.
+
+    `links`: the views in which each is active; `measured`: which samples have each view.
+    """
     by_sample: dict[int, list[str]] = {}
     for name, z in factors.items():
         n = driver(z)
         if n is not None:
             by_sample.setdefault(n, []).append(name)
-    return [
-        Advice(
-            f"Sample {samples[n]} drives {joined(driven)}.",
-            "Look at its values, which may be a mistake of measurement, and fit again without it.",
+    found = []
+    for n, driven in by_sample.items():
+        active = {view for name in driven for view in links[name]}
+        has = [view for view, which in measured.items() if which[n]]
+        where = joined([view for view in has if view in active] or has)
+        cure = (
+            f"Look at its values in {where}, which may be a mistake of measurement, and fit again "
+            f"without it."
         )
-        for n, driven in by_sample.items()
-    ]
+        found.append(Advice(f"Sample {samples[n]} drives {joined(driven)}.", cure))
+    return found
 
 
 def driver(z: Array) -> int | None:

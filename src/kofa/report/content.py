@@ -19,7 +19,7 @@ from kofa.report import advice, meaning, predicted, sections, summary
 from kofa.report.advice import Advice
 from kofa.report.outcomes import Evaluation, Outcome, evaluation_of, outcomes_of
 from kofa.report.panels import Found, Panel, Section
-from kofa.report.samples import Shown, samples_content, shown_samples
+from kofa.report.samples import Shown, samples_content, shown_samples, who_has
 from kofa.report.summary import ViewFacts
 
 
@@ -154,7 +154,8 @@ def _facts(found: Found) -> list[ViewFacts]:
         }
     return [
         ViewFacts(
-            source, first[source].declared, first[source].n_inputs, first[source].role.output,
+            source, first[source].classes is not None, first[source].n_inputs,
+            first[source].role.output,
             *measured.get(source, ()),
         )
         for source in fitted.sources
@@ -215,14 +216,16 @@ def _advice(
     roles = {name: view.role.output for name, view in fitted.views.items()}
     yield from advice.unexplained(links, roles)
     if found.shown is not None:
-        active = {
-            name: z
-            for name, z, views in zip(
-                fitted.factor_names, np.asarray(found.shown.factors.values).T, links, strict=True
-            )
-            if views
-        }
-        yield from advice.driven_by_one(active, found.shown.names)
+        factors = dict(
+            zip(fitted.factor_names, np.asarray(found.shown.factors.values).T, strict=True)
+        )
+        active = {n: views for n, views in zip(factors, links, strict=True) if views}
+        yield from advice.driven_by_one(
+            {name: factors[name] for name in active},
+            found.shown.names,
+            active,
+            who_has(fitted, found.shown),
+        )
     yield from _few(found, outcomes)
     yield from _confidence(found)
 
@@ -260,7 +263,7 @@ def _confidence(found: Found) -> Iterator[Advice]:
     for view in dict.fromkeys(_evaluated(own)):
         covered = own.of(view).get("coverage")
         if covered is not None:
-            whole = fitted.views[view].declared == "Count"
+            whole = fitted.views[view].kind.whole
             yield from advice.wrong_intervals(view, covered, own.n(view), whole, own.origin)
     if own.predictions is not None:
         for view, rows in own.predictions.groupby("view", sort=False):

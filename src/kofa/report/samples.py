@@ -16,7 +16,7 @@ from kofa.inspection.matching import match
 from kofa.inspection.of_model import factor_table
 from kofa.inspection.weights import feature_weights, is_linear
 from kofa.kernels.kernel_map import KernelMap
-from kofa.linalg import Array, IntArray
+from kofa.linalg import Array, BoolArray, IntArray
 from kofa.preparation.fitted import Fitted
 from kofa.preparation.prepare import FittedView
 from kofa.report import encoding
@@ -70,6 +70,15 @@ def _are_of_fit(fitted: Fitted, factors: Array) -> bool | None:
         return None
     own = fitted.samples.factors
     return own.shape == factors.shape and bool(np.allclose(own, factors, atol=1e-3))
+
+
+def who_has(fitted: Fitted, shown: Shown) -> dict[str, BoolArray]:
+    """Which of the samples have something of each declared view."""
+    if shown.applied is not None:
+        seen, views = shown.applied.seen, fitted.views
+        return {views[name].source: seen(name) for name in shown.applied.tables}
+    assert fitted.samples is not None
+    return dict(zip(fitted.sources, fitted.samples.measured.T > 0, strict=True))
 
 
 # ---------------------------------------------------------------- colours
@@ -131,8 +140,7 @@ def _columns(fitted: Fitted, name: str, view: FittedView, values: Array) -> Iter
         return
     features = feature_names(view)
     for j in leading_columns(fitted, name, view, values.shape[1]):
-        binary = view.declared == "Binary"
-        kind, labels = ("binary", (0, 1)) if binary else ("number", ())
+        kind, labels = ("binary", (0, 1)) if view.kind.binary() else ("number", ())
         column = features[j] if view.inputs is not None else f"{view.source}, column {j}"
         yield Covariate(column, kind, values[:, j], labels)
 

@@ -28,7 +28,7 @@ class ViewFacts:
     """A declared view, and what was measured of it."""
 
     name: str
-    kind: str
+    labels: bool  # rather than columns of numbers
     n_features: int
     output: bool
     n_samples: int | None = None  # where it is known who was measured
@@ -103,7 +103,7 @@ def about_samples(n: int | None, views: Sequence[ViewFacts]) -> list[str]:
 
 
 def _size(view: ViewFacts) -> str:
-    if view.kind == "Categorical":
+    if view.labels:
         return "labels"
     return counted(view.n_features, "column")
 

@@ -15,7 +15,7 @@ from kofa.data.reading import read_data
 from kofa.data.returning import decoded, labelled, restored
 from kofa.data.samples import align
 from kofa.data.tables import Samples
-from kofa.errors import DataError
+from kofa.errors import DataError, warn
 from kofa.linalg import Array
 from kofa.preparation.fitted import Fitted
 from kofa.preparation.prepare import FittedView
@@ -49,11 +49,15 @@ def from_others(fitted: Fitted, data: Any, view: str) -> Prediction:
     elif isinstance(data, Mapping):
         others = {name: table for name, table in data.items() if name != source}
     if isinstance(others, dict) and not others:
-        what = f"expected at least one view other than {view!r} to predict it from"
-        known = [name for name in fitted.sources if name != source]
-        cure = f"pass a table of {' or '.join(map(repr, known))}" if known else ""
-        raise DataError(what, cure=cure, use=["reconstruct to explain the view by itself"])
+        raise _nothing_else(fitted, view)
     return given(fitted, others)
+
+
+def _nothing_else(fitted: Fitted, view: str) -> DataError:
+    what = f"expected at least one view other than {view!r} to predict it from"
+    known = [name for name in fitted.sources if name != fitted.views[view].source]
+    cure = f"pass a table of {' or '.join(map(repr, known))}" if known else ""
+    return DataError(what, cure=cure, use=["reconstruct to explain the view by itself"])
 
 
 # ---------------------------------------------------------------- answers
@@ -121,11 +125,39 @@ def predict_proba(fitted: Fitted, data: Any, view: str | None, deliver: Deliver 
 def predict_quantiles(fitted: Fitted, data: Any, view: str | None, quantiles: Any) -> list[Any]:
     """What `FactorModel.predict_quantiles` returns."""
     view = fitted.asked_for(view)
-    wanted = _probabilities(quantiles, view)
-    found, one = from_others(fitted, data, view), fitted.views[view]
+    wanted, one = _probabilities(quantiles, view), fitted.views[view]
     quantile = _explaining(view, one, "quantiles", one.layer.quantile)
-    tables = found.of_view(view, Asked([partial(quantile, p=p) for p in wanted]))
+    asked = Asked([partial(quantile, p=p) for p in wanted])
+    if one.likelihood is None:
+        found = from_others(fitted, data, view)
+        tables = found.of_view(view, asked)
+    else:
+        found, tables = _as_if_left_out(fitted, data, view, asked)
     return [labelled(table, found.samples, one.outputs) for table in tables]
+
+
+def _as_if_left_out(
+    fitted: Fitted, data: Any, view: str, asked: Asked
+) -> tuple[Prediction, list[Array]]:
+    """What is asked of a view from the others, and of its single holes from its other columns too.
+
+    Where there are no others, all follows from the view itself.
+    """
+    whole = given(fitted, data)
+    found = whole.without(fitted.views[view].source)
+    if not found.tables and view not in whole.tables:
+        raise _nothing_else(fitted, view)
+    if not found.tables:
+        return whole, whole.of_view(view, asked)
+    tables = found.of_view(view, asked)
+    if view in whole.tables:
+        names = found.samples.names
+        rows = slice(None) if names is None else whole.samples.names.get_indexer(names)
+        holes = (whole.missing(view) & whole.seen(view)[:, None])[rows]
+        if holes.any():
+            filled = whole.of_view(view, asked)
+            tables = [np.where(holes, a[rows], b) for a, b in zip(filled, tables, strict=True)]
+    return found, tables
 
 
 def reconstruct(
@@ -152,7 +184,13 @@ def reconstruct(
             else _returned(values, views[name], found.samples)
             for name, values in found.of_views(asked).items()
         }
-        return tables if view is None else tables[view]
+        if view is not None:
+            return tables[view]
+        if not return_std:
+            return tables
+        pairs = {name: pair for name, pair in tables.items() if name not in probable}
+        means = tables | {name: mean for name, (mean, _) in pairs.items()}
+        return means, {name: std for name, (_, std) in pairs.items()}
 
     return deliver(found, answer)
 
@@ -169,10 +207,19 @@ def impute(fitted: Fitted, data: Any) -> dict[str, Any]:
     for name, (prediction,) in found.of_views(asked).items():
         holes = np.isnan(tables[name])
         tables[name][holes] = prediction[holes]
+    _warn_of_holes_that_stay(found, tables)
     return {
         fitted.views[name].source: restored(values, found.tables[name], found.samples)
         for name, values in tables.items()
     }
+
+
+def _warn_of_holes_that_stay(found: Prediction, tables: Mapping[str, Array]) -> None:
+    """A kernel explains similarities between rows, from which no value of a column follows."""
+    holed = {found.views[name].source: None for name in tables if np.isnan(tables[name]).any()}
+    if holed:
+        names = ", ".join(map(repr, holed))
+        warn(f"Holes of {names} stay: declare a view without a kernel to have its columns filled.")
 
 
 # ---------------------------------------------------------------- what is asked, and returned

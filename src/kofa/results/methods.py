@@ -218,7 +218,9 @@ class Answers(HasFit):
         Parameters
         ----------
         data : dict of name → table, MuData or AnnData
-            The samples, with any of the other views.
+            The samples, with any of the other views. If the view itself is there, its single holes
+            follow from its other columns too, as in `impute`, and all else from the other views;
+            where there are none, everything follows from the view itself.
         view : str or None
             The view to predict; None is the only output of the model.
         quantiles : sequence of float
@@ -240,6 +242,11 @@ class Answers(HasFit):
         >>> low, high = model.predict_quantiles({"x": [[0.0]]}, "y", [0.05, 0.95])
         >>> bool(low[0, 0] < -1.0) and bool(high[0, 0] > 1.0)
         True
+        >>> x = rng.normal(size=(200, 1)) + 0.1 * rng.normal(size=(200, 3))
+        >>> model = kofa.FactorModel().fit({"x": x})
+        >>> low, high = model.predict_quantiles({"x": [[2.0, np.nan, 2.0]]}, "x")
+        >>> bool(1.5 < low[0, 1] < 2.0 < high[0, 1] < 2.5)
+        True
         """
         return answers.predict_quantiles(self._fitted, data, view, quantiles)
 
@@ -260,7 +267,7 @@ class Answers(HasFit):
         view : str or None
             One view; None is all.
         return_std : bool
-            Return standard deviations too, as `predict` does.
+            Return standard deviations too, in a second table, or a second dict of tables.
         proba : bool
             Of binary and categorical views, what `predict_proba` would return, such as the
             probabilities of entries that are missing in the view itself.
@@ -274,6 +281,9 @@ class Answers(HasFit):
         dict of name → array or DataFrame (n, D)
             What `predict` would return of each view, or that alone for a named `view`. With
             ``out``, the path of the file.
+        std : dict of name → array or DataFrame (n, D)
+            Only with ``return_std``: ``mean, std = model.reconstruct(…)``, as of `predict`. With
+            ``proba`` it has no views that have probabilities.
 
         Examples
         --------
@@ -292,7 +302,7 @@ class Answers(HasFit):
 
         Observed values are returned as they are, in the types they came in where these can hold
         the result. A count is filled with its median, a label with the likeliest class. A
-        kernelized view explains similarities, not columns: its holes stay.
+        kernelized view explains similarities, not columns: its holes stay, with a warning.
 
         Parameters
         ----------

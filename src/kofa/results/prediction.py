@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from kofa import tuning
+from kofa.data.samples import align
 from kofa.data.scaling import REACH
 from kofa.data.stored import by_blocks
 from kofa.data.tables import Samples, Table
@@ -20,7 +21,6 @@ from kofa.inference.predictor import linear_predictor, variance_of_holes
 from kofa.inference.projection import project
 from kofa.inference.regression import ReadOut
 from kofa.kernels.kernel_map import ROUNDING, KernelMap, Unseen
-from kofa.likelihoods.gaussian import Gaussian
 from kofa.linalg import LOG_2PI, Array, BoolArray, by_rows
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.table_checks import rows_seen
@@ -84,6 +84,12 @@ class Prediction:
             where = dict.fromkeys(tables, np.arange(n))
             own = None if names is None else names[rows]
             yield replace(self, tables=tables, samples=Samples(n, own, where, self.samples.polars))
+
+    def without(self, source: str) -> Prediction:
+        """The model applied to the other tables, of which there may be none."""
+        tables = {n: t for n, t in self.tables.items() if self.views[n].source != source}
+        samples = align(tables) if tables else self.samples
+        return replace(self, tables=tables, samples=samples)
 
     def warn_of_far_samples(self) -> None:
         """Say which samples have values that count as less far than they are."""
@@ -165,6 +171,10 @@ class Prediction:
         others = [self.seen(n) for n in self.readouts[name].others if n in self.tables]
         own = self.seen(name) if name in self.tables else none
         return np.asarray(np.any(others, axis=0) & ~own) if others else none
+
+    def missing(self, name: str) -> BoolArray:
+        """The values of a view that samples lack: (n, columns)."""
+        return np.asarray(np.isnan(np.asarray(self.samples.spread(self.tables[name]))))
 
     def seen(self, name: str) -> BoolArray:
         """Which samples have something of a view."""
@@ -294,7 +304,7 @@ class Prediction:
             q = replace(q, covariance=np.zeros_like(q.covariance))
         mean, variance = linear_predictor(q, view.weights, rho=view.rho)
         targets = fitted.encoder.encode(values)
-        if isinstance(fitted.layer, Gaussian):
+        if fitted.layer.curvature is None:
             log_tau = np.broadcast_to(view.tau.mean_log, (view.n_columns,))
             density = log_tau - LOG_2PI - view.precision * ((targets - mean) ** 2 + variance)
             return np.asarray(np.nansum(0.5 * density + fitted.layer.log_unit(values), axis=1))

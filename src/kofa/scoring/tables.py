@@ -83,7 +83,7 @@ def kind(held: HeldOut) -> str:
     """What `mean` is: of a number, the probability of a one, or that of a class."""
     if held.likelihood.reads_labels:
         return "class"
-    return "binary" if held.likelihood.has("probability") else "number"
+    return "binary" if held.likelihood.binary() else "number"
 
 
 def _interval(held: HeldOut) -> tuple[Array, Array, Array]:

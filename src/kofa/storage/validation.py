@@ -20,9 +20,6 @@ from kofa.inference.predictive import Basis
 from kofa.kernels.base import Radial
 from kofa.kernels.declared import as_kernel, check_features
 from kofa.kernels.kernel_map import KernelMap
-from kofa.likelihoods.bernoulli import Bernoulli
-from kofa.likelihoods.gaussian import Gaussian
-from kofa.likelihoods.multinomial import Multinomial
 from kofa.linalg import Array
 from kofa.preparation.fitted import FitSamples
 from kofa.preparation.prepare import FittedView
@@ -153,32 +150,27 @@ def _sizes(view: FittedView) -> dict[str, int]:
     encoder, n = view.encoder, view.n_inputs
     if isinstance(encoder, KernelMap):
         return {"C": n, "O": len(encoder.V), "D": len(encoder.V)}
-    if isinstance(encoder, Multinomial):
-        return {"C": n, "O": encoder.n_classes, "D": encoder.n_classes}
-    varies = encoder.varies if isinstance(encoder, Gaussian) else np.ones(n, dtype=bool)
-    return {"C": n, "O": n, "D": int(varies.sum())}
+    predicted, seen = encoder.widths(n)
+    return {"C": n, "O": predicted, "D": seen}
 
 
 def _check_encoder(name: str, view: FittedView) -> None:
     encoder, labelled = view.encoder, view.classes is not None
-    require(labelled == (view.kind is Multinomial), "its labels are not its own")
+    require(labelled == view.kind.reads_labels, "its labels are not its own")
     _check_centre(view, view)
     if isinstance(encoder, KernelMap):
         require(not labelled, "labels have no kernel")
         _check_kernel(name, encoder, view)
         return
     require(type(encoder) is view.kind, "it is of two kinds")
-    if isinstance(encoder, Gaussian):
-        require(encoder.scaling.unit == encoder.unit, "it is on another scale")
-        check_entries("spread", encoder.scaling.spread)  # is infinite only in kernels
-        require(bool(encoder.varies.any()), "none of its columns varies")
-    elif isinstance(encoder, Multinomial):
-        require(view.n_inputs == 1, "it has several columns of labels")
-        _check_labels(view.classes, view.dtype, encoder.n_classes)
+    fault = encoder.fault(view.n_inputs)
+    require(not fault, fault)
+    if labelled:
+        _check_labels(view.classes, view.dtype, encoder.widths(1)[0])
 
 
 def _check_centre(calibrated: SavedReadOut | FittedView, view: FittedView) -> None:
-    binary = calibrated.centre is None or view.kind is Bernoulli
+    binary = calibrated.centre is None or view.kind.binary()
     require(binary, "it has a centre of ones and zeros, and none of these")
 
 
