@@ -178,3 +178,12 @@ def test_restored_keeps_sparse_columns_that_hold_the_values(filled, expected):
     out = restored(np.array(filled)[:, None], table, Samples(2, pd.Index(["u", "v"]), {}))
     assert str(out["a"].dtype) == expected
     np.testing.assert_array_equal(np.asarray(out["a"], dtype=float), filled)
+
+
+def test_levels_of_names_may_have_one_name(rng):
+    index = pd.MultiIndex.from_product([["u", "v"], range(10)], names=["id", "id"])
+    table = read_table("x", pd.DataFrame(rng.normal(size=(20, 2)), index, columns=["a", "b"]))
+    assert table.samples.equals(index)
+    holed = index[:-1].append(pd.MultiIndex.from_tuples([("v", None)], names=["id", "id"]))
+    with pytest.raises(kofa.DataError, match=r"number 19 \(from 0\) has none"):
+        read_table("x", pd.DataFrame(rng.normal(size=(20, 2)), holed, columns=["a", "b"]))

@@ -250,7 +250,8 @@ def _is_list(data: Any) -> bool:
 
 def check_named(name: str, index: Any) -> None:
     """A sample without a name would be matched with another without one."""
-    nameless = np.asarray(index.to_frame().isna().any(axis=1))
+    levels = [index.get_level_values(level) for level in range(index.nlevels)]
+    nameless = np.any([level.isna() for level in levels], axis=0)
     if nameless.any():
         which = int(np.argmax(nameless))
         what = f"expected a name for every sample but number {which} (from 0) has none"

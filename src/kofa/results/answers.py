@@ -59,11 +59,12 @@ def from_others(fitted: Fitted, data: Any, view: str) -> Prediction:
 # ---------------------------------------------------------------- answers
 
 Answer = Callable[[Prediction], Any]  # the table of the samples that a model is applied to
-# Who gets the answer for all samples at once, or for one part after the other
-Deliver = Callable[[Prediction, Answer], Any]
+# Who gets the answer for all samples at once, or for one part after the other; last all labels
+# that may be in it, if it is of labels
+Deliver = Callable[[Prediction, Answer, Any], Any]
 
 
-def at_once(found: Prediction, answer: Answer) -> Any:
+def at_once(found: Prediction, answer: Answer, classes: Any) -> Any:  # noqa: ARG001
     """The answer for all samples."""
     return answer(found)
 
@@ -93,7 +94,7 @@ def factors(
         table = labelled(Z, found.samples, names)
         return table if covariance is None else (table, covariance)
 
-    return deliver(given(fitted, data), answer)
+    return deliver(given(fitted, data), answer, None)
 
 
 def predict(
@@ -103,7 +104,11 @@ def predict(
     view = fitted.asked_for(view)
     one, asked = fitted.views[view], _prediction_of(view, fitted.views[view], return_std)
     found = from_others(fitted, data, view)
-    return deliver(found, lambda part: _returned(part.of_view(view, asked), one, part.samples))
+
+    def answer(found: Prediction) -> Any:
+        return _returned(found.of_view(view, asked), one, found.samples)
+
+    return deliver(found, answer, one.classes)
 
 
 def predict_proba(fitted: Fitted, data: Any, view: str | None, deliver: Deliver = at_once) -> Any:
@@ -115,7 +120,7 @@ def predict_proba(fitted: Fitted, data: Any, view: str | None, deliver: Deliver 
         (values,) = found.of_view(view, asked)
         return labelled(values, found.samples, one.outputs)
 
-    return deliver(from_others(fitted, data, view), answer)
+    return deliver(from_others(fitted, data, view), answer, None)
 
 
 def predict_quantiles(fitted: Fitted, data: Any, view: str | None, quantiles: Any) -> list[Any]:
@@ -154,7 +159,8 @@ def reconstruct(
         }
         return tables if view is None else tables[view]
 
-    return deliver(found, answer)
+    classes = None if view is None or view in probable else views[view].classes
+    return deliver(found, answer, classes)
 
 
 def impute(fitted: Fitted, data: Any) -> dict[str, Any]:
