@@ -187,3 +187,16 @@ def test_levels_of_names_may_have_one_name(rng):
     holed = index[:-1].append(pd.MultiIndex.from_tuples([("v", None)], names=["id", "id"]))
     with pytest.raises(kofa.DataError, match=r"number 19 \(from 0\) has none"):
         read_table("x", pd.DataFrame(rng.normal(size=(20, 2)), holed, columns=["a", "b"]))
+
+
+@pytest.mark.parametrize("unit", ["M8[ns]", "m8[D]"])
+def test_dates_and_durations_in_arrays_are_refused(unit):
+    dates = np.arange(4).astype(unit)[:, None]
+    with pytest.raises(kofa.DataError, match=r"'x', column 0: .*64\(.*days since the first"):
+        read_table("x", dates)
+
+
+@pytest.mark.parametrize("dtype", ["M8[ns]", "m8[ns]", "datetime64[ns, UTC]"])
+def test_dates_that_are_all_missing_are_missing(dtype):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": pd.Series([pd.NaT, pd.NaT], dtype=dtype)})
+    assert np.isnan(read_table("x", frame).values[:, 1]).all()

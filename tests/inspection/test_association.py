@@ -280,3 +280,18 @@ def test_p_values_are_uniform_without_association(shape, least):
 def test_covariates_that_are_no_columns(given):
     with pytest.raises(kofa.DataError, match="covariates: expected columns of the samples"):
         associate(np.arange(5.0)[:, None], given)
+
+
+def test_covariates_of_polars_that_are_only_planned_are_refused(rng):
+    pl = pytest.importorskip("polars")
+    known = pl.DataFrame({"age": rng.normal(size=20)}).lazy()
+    with pytest.raises(kofa.DataError, match=r"covariates: .*LazyFrame; pass \.collect\(\)"):
+        associate(rng.normal(size=(20, 2)), known)
+
+
+def test_lists_of_pyarrow_are_no_covariate(rng):
+    pa = pytest.importorskip("pyarrow")
+    dtype = pd.ArrowDtype(pa.list_(pa.float64()))
+    known = pd.DataFrame({"pairs": pd.array([[1.0, 2.0]] * 20, dtype=dtype)})
+    with pytest.raises(kofa.DataError, match=r"'pairs': expected values that can be compared"):
+        associate(rng.normal(size=(20, 2)), known)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.data.reading import check_named, check_unique, is_polars
+from kofa.data.reading import check_collected, check_named, check_unique, is_polars
 from kofa.data.tables import import_pandas
 from kofa.errors import DataError
 from kofa.inspection.matching import reading
@@ -46,6 +46,7 @@ def _as_frame(pd: Any, data: Any) -> tuple[Any, bool]:
     if isinstance(data, pd.Series):
         return data.to_frame("covariate" if data.name is None else data.name), True
     if is_polars(data):
+        check_collected(data, source="covariates")
         data = data if hasattr(data, "get_columns") else data.to_frame()
         data = {series.name: series.to_list() for series in data.get_columns()}
     if isinstance(data, Mapping):
@@ -106,7 +107,8 @@ def _days(column: Any) -> Any:
 def _classes(name: Any, column: Any, truth: bool) -> Covariate:
     try:
         classes = column.astype("category").cat.remove_unused_categories().cat
-    except TypeError:  # a list has no order, and cannot be compared
+    # A list has no order, and cannot be compared; pyarrow has errors of its own for them.
+    except (TypeError, NotImplementedError):
         cure = "pass one number or label for each sample"
         what = "expected values that can be compared"
         raise DataError(what, column=name, cure=cure, source="covariates") from None
