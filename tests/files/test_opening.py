@@ -133,6 +133,13 @@ def test_decoded_rows_are_gone_with_a_killed_process(x, tmp_path, temporary, end
     assert not os.listdir(temporary)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="files have names there")
+def test_factors_on_disk_are_in_files_without_a_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert isinstance(scratch.on_disk((2**20 + 1, 1)), np.memmap)
+    assert not os.listdir(tmp_path)
+
+
 def test_a_temporary_folder_that_is_missing_is_an_error_with_a_cure(x, tmp_path, monkeypatch):
     pd.DataFrame(x, columns=list("abcde")).to_parquet(tmp_path / "x.parquet")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))

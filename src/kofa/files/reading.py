@@ -73,7 +73,7 @@ def read_stdin(reading: Reading | None = None) -> Any:
     """The same from stdin, whatever the format is."""
     if sys.stdin is None:
         raise FileError("stdin is closed", cure="give a file")
-    place = TemporaryPath()
+    place = TemporaryPath(in_folder=True)
     place.path.write_bytes(sys.stdin.buffer.read())
     try:
         return read_file(place.path, reading)
