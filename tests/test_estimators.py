@@ -235,7 +235,10 @@ def test_regressor_takes_a_constant_target(rng):
     ("y", "message"),
     [
         (None, r"KernelFactorRegressor requires y .*; call fit\(X, y\)"),
-        (["a", "b"] * 10, "numbers in y but it has words; .*KernelFactorClassifier"),
+        (
+            ["a", "b"] * 10,
+            "y, column 0: .* numbers but got 'a'; .*KernelFactorClassifier",
+        ),
         (np.full(20, np.nan), "at least 2 rows of y that are not missing but got 0"),
         (np.r_[1.0, np.full(19, np.nan)], "at least 2 rows of y that are not missing but got 1"),
         (np.r_[np.inf, np.ones(19)], "Input y contains infinity"),
@@ -813,3 +816,33 @@ def test_words_in_x_are_named_by_their_column(estimator):
         kofa.DataError, match=r"X, column 'sex': expected real numbers but got 'f'; enc"
     ):
         estimator.fit(X, [1.0, 2.0, 3.0])
+
+
+def dated(n):
+    import pandas as pd
+
+    return {
+        "dates": pd.date_range("2020-01-01", periods=n),
+        "dates with a zone": pd.date_range("2020-01-01", periods=n, tz="UTC"),
+        "durations": pd.to_timedelta(np.arange(n), "D"),
+        "periods": pd.period_range("2020-01-01", periods=n),
+        "lists": pd.Series([[1.0, 2.0]] * n),
+    }
+
+
+@pytest.mark.parametrize("kind", dated(1))
+def test_columns_that_are_no_numbers_are_named(rng, kind):
+    import pandas as pd
+
+    X = pd.DataFrame({"a": rng.normal(size=20), "when": dated(20)[kind]})
+    with pytest.raises(kofa.DataError, match=r"X, column 'when': .*; encode or convert it"):
+        kofa.KernelFactorAnalysis().fit(X)
+
+
+def test_tables_of_polars_that_are_only_planned_are_refused(rng):
+    pl = pytest.importorskip("polars")
+    X = pl.DataFrame(rng.normal(size=(20, 2)))
+    for estimator in (kofa.KernelFactorRegressor(), kofa.KernelFactorClassifier()):
+        for given in ((X.lazy(), [1, 2] * 10), (X, X.select("column_0").lazy())):
+            with pytest.raises(kofa.DataError, match=r"[Xy]: .*LazyFrame; pass \.collect\(\)"):
+                estimator.fit(*given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -454,3 +455,11 @@ def test_backed_files_are_read_block_by_block(rng, tmp_path, matrix, monkeypatch
     if isinstance(table.values, BackedRows):
         with pytest.raises(kofa.FileError, match=r"x\.h5ad: it cannot be read any more"):
             table.values[:5]
+
+
+def test_files_of_mofa_are_read_with_the_settings_of_the_howto(data_dir):
+    page = Path(__file__).parents[1] / "docs" / "howto" / "anndata.md"
+    settings = page.read_text(encoding="utf-8").split("```python\n")[1].split("rng = ")[0]
+    with warnings.catch_warnings(), md.set_options(pull_on_update=None):
+        exec(settings, {})
+        assert md.read_h5mu(data_dir / "cll_mofa.h5mu").shape == (200, 9627)

@@ -23,7 +23,7 @@ from kofa.preparation.parameters import Parameters
 from kofa.results import answers
 from kofa.results.methods import Answers
 from kofa.storage import model_file
-from kofa.storage.row_file import check_row_file, write_rows
+from kofa.storage.row_file import Form, check_row_file, write_rows
 
 Data = Any  # a dict of name → table, or a MuData or AnnData
 # What other tools call our parameters.
@@ -344,7 +344,11 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
             if flag(option, given):
                 cure = f"leave out {option}" if "=" not in option else "name the view"
                 raise DeclarationError("a file holds one table", option="out", cure=cure)
-        return lambda found, answer: write_rows(out, found.samples.n, map(answer, found.parts()))
+        return lambda found, answer, classes: write_rows(
+            out,
+            Form(found.samples, answer(found.of_no_sample()), classes),
+            map(answer, found.parts()),
+        )
 
     # ------------------------------------------------------------ notebooks
 

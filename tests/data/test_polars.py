@@ -321,3 +321,15 @@ def test_a_fit_to_polars_can_be_continued(frames, tmp_path):
     fit = kofa.FactorModel(views, tol=1e-2, checkpoint=path, checkpoint_every=0.0).fit(given)
     again = kofa.FactorModel(views, tol=1e-2, checkpoint=path).fit(given, resume=True)
     assert again.lower_bound_ == fit.lower_bound_
+
+
+def test_columns_that_have_one_name_as_words_are_refused(rng):
+    z = rng.normal(size=(60, 1))
+    pd = pytest.importorskip("pandas")
+    tables = {
+        "x": pd.DataFrame(z, columns=["column_0"]),
+        "y": pd.DataFrame(np.c_[z, -z], columns=[1, "1"]),
+    }
+    model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}, outputs=["y"]).fit(tables)
+    with pytest.raises(kofa.DataError, match=r"Several columns would be called '1'.*; rename"):
+        model.predict({"x": pl.DataFrame(z)}, "y")

@@ -178,3 +178,25 @@ def test_restored_keeps_sparse_columns_that_hold_the_values(filled, expected):
     out = restored(np.array(filled)[:, None], table, Samples(2, pd.Index(["u", "v"]), {}))
     assert str(out["a"].dtype) == expected
     np.testing.assert_array_equal(np.asarray(out["a"], dtype=float), filled)
+
+
+def test_levels_of_names_may_have_one_name(rng):
+    index = pd.MultiIndex.from_product([["u", "v"], range(10)], names=["id", "id"])
+    table = read_table("x", pd.DataFrame(rng.normal(size=(20, 2)), index, columns=["a", "b"]))
+    assert table.samples.equals(index)
+    holed = index[:-1].append(pd.MultiIndex.from_tuples([("v", None)], names=["id", "id"]))
+    with pytest.raises(kofa.DataError, match=r"number 19 \(from 0\) has none"):
+        read_table("x", pd.DataFrame(rng.normal(size=(20, 2)), holed, columns=["a", "b"]))
+
+
+@pytest.mark.parametrize("unit", ["M8[ns]", "m8[D]"])
+def test_dates_and_durations_in_arrays_are_refused(unit):
+    dates = np.arange(4).astype(unit)[:, None]
+    with pytest.raises(kofa.DataError, match=r"'x', column 0: .*64\(.*days since the first"):
+        read_table("x", dates)
+
+
+@pytest.mark.parametrize("dtype", ["M8[ns]", "m8[ns]", "datetime64[ns, UTC]"])
+def test_dates_that_are_all_missing_are_missing(dtype):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": pd.Series([pd.NaT, pd.NaT], dtype=dtype)})
+    assert np.isnan(read_table("x", frame).values[:, 1]).all()

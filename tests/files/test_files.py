@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
+import io
 import json
 import os
 import re
+import sys
+import tempfile
 import zipfile
 
 import numpy as np
@@ -16,6 +20,7 @@ pd = pytest.importorskip("pandas")
 from kofa import KofaError  # noqa: E402
 from kofa.errors import FileError  # noqa: E402
 from kofa.files import Reading, as_json, read_file, write_file, write_text  # noqa: E402
+from kofa.files.reading import read_stdin  # noqa: E402
 
 FRAME = pd.DataFrame(
     {"a": [1.5, np.nan, 3.0], "b": [1, 2, 3]}, index=pd.Index(["001", "002", "x"], name="id")
@@ -595,3 +600,28 @@ def test_words_and_numbers_in_a_column_go_to_parquet_as_words(tmp_path):
     found = pd.read_parquet(tmp_path / "x.parquet")
     assert found["fold"].tolist() == ["0", "1", "all"]
     assert list(found.columns) == ["fold", "value"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "h5ad"])
+def test_files_of_all_formats_come_from_stdin(tmp_path, monkeypatch, ending):
+    ad = pytest.importorskip("anndata")
+    path, folder = tmp_path / f"x.{ending}", tmp_path / "temporary"
+    folder.mkdir()
+    frame = pd.DataFrame(np.eye(3), index=list("uvw"), columns=list("abc"))
+    {
+        "csv": frame.to_csv,
+        "parquet": frame.to_parquet,
+        "h5ad": ad.AnnData(frame).write_h5ad,
+    }[ending](path)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with path.open("rb") as file, io.TextIOWrapper(file) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        found = read_stdin()
+    assert (found.to_numpy() == np.eye(3)).all()
+    gc.collect()
+    assert not list(folder.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "none"))
+    with path.open("rb") as file, io.TextIOWrapper(file) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(FileError, match=r"none: No such file or directory; .*TMPDIR"):
+            read_stdin()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import pickle
+import subprocess
+import sys
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +19,7 @@ from kofa.data.stored import FileRows, Stored
 from kofa.engines import scratch
 from kofa.errors import FileError
 from kofa.files.opening import open_table
+from kofa.files.reading import read_file
 
 
 @pytest.fixture
@@ -60,11 +64,93 @@ def test_rows_of_parquet_files(x, tmp_path):
     np.testing.assert_array_equal(table.values[:], frame.to_numpy(dtype=float, na_value=np.nan))
     some = open_table(tmp_path / "x.parquet", columns=["c", "a"])
     np.testing.assert_array_equal(some.values[5:7], frame[["c", "a"]].to_numpy()[5:7])
-    place = Path(table.values.path)
-    assert place.exists()
-    del table
+
+
+@pytest.mark.parametrize("names", [["cohort", "patient"], [None, None], [None, "patient"]])
+def test_samples_whose_names_have_several_parts(x, tmp_path, names):
+    index = pd.MultiIndex.from_product([["u", "v"], range(100)], names=names)
+    frame, path = pd.DataFrame(x, index, list("abcde")), tmp_path / "x.parquet"
+    frame.to_parquet(path)
+    table = open_table(path)
+    assert table.columns == tuple("abcde")
+    pd.testing.assert_index_equal(table.samples, pd.read_parquet(path).index)
+    np.testing.assert_array_equal(table.values[:], x)
+    frame.droplevel(0).to_parquet(tmp_path / "other.parquet")
+    with pytest.raises(FileError, match=r"other\.parquet: expected names of samples as in"):
+        open_table(path, tmp_path / "other.parquet")
+    with pytest.raises(FileError, match="name one of them with index"):
+        read_file(path)
+    if names == ["cohort", "patient"]:
+        assert open_table(path, index="patient").columns == tuple("abcde")
+
+
+@pytest.fixture(params=[True, False], ids=["open files have names", "open files have none"])
+def temporary(request, tmp_path, monkeypatch):
+    """The folder of temporary files, on systems of two kinds."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    if not request.param:
+        monkeypatch.setattr("kofa.files.temporary._OPEN_FILES", "/none")
+    return folder
+
+
+def test_decoded_rows_are_gone_with_their_table(x, tmp_path, temporary):
+    pd.DataFrame(x, columns=list("abcde")).to_parquet(tmp_path / "x.parquet")
+    table = open_table(tmp_path / "x.parquet")
+    again = pickle.loads(pickle.dumps(table))  # as a worker of joblib gets it
+    for rows in (slice(3, 70), np.array([9, 2])):
+        np.testing.assert_array_equal(again.values[rows], x[rows])
+    del table, again
     gc.collect()
-    assert not place.exists()
+    assert not os.listdir(temporary)
+
+
+KILLED = """
+import sys, kofa, kofa.files.temporary
+kofa.files.temporary._OPEN_FILES = sys.argv[2]
+table = kofa.open_table(sys.argv[1])
+print(table.shape, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["kill", "terminate"])
+def test_decoded_rows_are_gone_with_a_killed_process(x, tmp_path, temporary, end):
+    path = tmp_path / "x.parquet"
+    pd.DataFrame(x, columns=list("abcde")).to_parquet(path)
+    command = [sys.executable, "-c", KILLED, str(path), kofa.files.temporary._OPEN_FILES]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"(200, 5)\n"
+        running = os.listdir(temporary)
+        open_table(path)  # takes nothing away from the other process
+        gc.collect()
+        assert os.listdir(temporary) == running
+        getattr(process, end)()
+    open_table(path)
+    gc.collect()
+    assert not os.listdir(temporary)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have names there")
+def test_factors_on_disk_are_in_files_without_a_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert isinstance(scratch.on_disk((2**20 + 1, 1)), np.memmap)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_temporary_folder_that_is_missing_is_an_error_with_a_cure(x, tmp_path, monkeypatch):
+    pd.DataFrame(x, columns=list("abcde")).to_parquet(tmp_path / "x.parquet")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(FileError, match=r"none: No such file or directory; name a folder .*TMPDIR"):
+        open_table(tmp_path / "x.parquet")
+    with pytest.raises(FileError, match="TMPDIR"):
+        scratch.on_disk((2**20 + 1, 1))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "none")])
+    with pytest.raises(FileError, match=r"No usable temporary directory.*TMPDIR"):
+        open_table(tmp_path / "x.parquet")
 
 
 def test_files_that_are_no_table(x, tmp_path):
@@ -126,7 +212,6 @@ def test_fits_from_disk_are_those_from_memory(x, rng, tmp_path, kind, kernel):
     else:
         pd.DataFrame(x, columns=list("abcde")).to_parquet(tmp_path / "x.parquet", index=False)
         given = open_table(tmp_path / "x.parquet")
-    before = set(Path(tempfile.gettempdir()).glob("kofa-*"))
     model = kofa.FactorModel(views, **options)
     Z = model.fit_transform({"x": given, "y": y})
     np.testing.assert_allclose(model.lower_bounds_, in_memory.lower_bounds_, rtol=1e-8)
@@ -135,7 +220,6 @@ def test_fits_from_disk_are_those_from_memory(x, rng, tmp_path, kind, kernel):
     np.testing.assert_allclose(model.predict({"x": given}, "y"), predicted, atol=1e-7)
     again = kofa.FactorModel(views, engine="memory", **options).fit({"x": given, "y": y})
     np.testing.assert_array_equal(again.lower_bounds_, in_memory.lower_bounds_)
-    assert set(Path(tempfile.gettempdir()).glob("kofa-*")) == before
 
 
 @pytest.mark.usefixtures("large")

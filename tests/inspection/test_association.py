@@ -280,3 +280,44 @@ def test_p_values_are_uniform_without_association(shape, least):
 def test_covariates_that_are_no_columns(given):
     with pytest.raises(kofa.DataError, match="covariates: expected columns of the samples"):
         associate(np.arange(5.0)[:, None], given)
+
+
+def test_covariates_of_polars_that_are_only_planned_are_refused(rng):
+    pl = pytest.importorskip("polars")
+    known = pl.DataFrame({"age": rng.normal(size=20)}).lazy()
+    with pytest.raises(kofa.DataError, match=r"covariates: .*LazyFrame; pass \.collect\(\)"):
+        associate(rng.normal(size=(20, 2)), known)
+
+
+def test_lists_of_pyarrow_are_no_covariate(rng):
+    pa = pytest.importorskip("pyarrow")
+    dtype = pd.ArrowDtype(pa.list_(pa.float64()))
+    known = pd.DataFrame({"pairs": pd.array([[1.0, 2.0]] * 20, dtype=dtype)})
+    with pytest.raises(kofa.DataError, match=r"'pairs': expected values that can be compared"):
+        associate(rng.normal(size=(20, 2)), known)
+
+
+@pytest.mark.parametrize(
+    ("time", "event"),
+    [
+        ("TTT", "treatedAfter"),
+        ("TTD", "died"),
+        ("OS_time", "OS_event"),
+        ("days_to_last_follow_up", "vital_status"),
+        ("followUp", "isDead"),
+    ],
+)
+@pytest.mark.parametrize("labels", [(0, 1), (0.0, 1.0), (False, True), ("False", "True")])
+def test_censored_times_are_named_in_a_warning(rng, time, event, labels):
+    known = pd.DataFrame({time: rng.exponential(size=20), "age": rng.normal(60, 9, 20)})
+    known[event] = [labels[i % 2] for i in range(20)]
+    with pytest.warns(UserWarning, match=rf"'{time}' look.*'{event}' like.*survival"):
+        associate(rng.normal(size=(20, 2)), known)
+
+
+def test_covariates_that_are_no_censored_times_are_not_warned_of(rng):
+    known = pd.DataFrame({"age_years": rng.exponential(size=20), "os_shift": rng.normal(size=20)})
+    known["died"] = [0, 1] * 10
+    associate(rng.normal(size=(20, 2)), known)
+    known = pd.DataFrame({"time": rng.exponential(size=20), "status": ["case", "control"] * 10})
+    associate(rng.normal(size=(20, 2)), known.assign(smoker=[True, False] * 10))

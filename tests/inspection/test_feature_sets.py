@@ -8,6 +8,7 @@ import pytest
 
 import kofa
 from kofa.inspection import read_gmt
+from kofa.inspection.feature_sets import as_sets
 
 
 def write(folder, text, encoding="utf-8"):
@@ -43,3 +44,11 @@ def test_files_that_cannot_be_read(tmp_path):
         read_gmt(tmp_path / "none.gmt")
     with pytest.raises(kofa.KofaError, match="xpected the path of a file"):
         read_gmt({"one": ["a"]})
+
+
+def test_sets_of_polars_that_are_only_planned_are_refused():
+    pl = pytest.importorskip("polars")
+    pairs = pl.DataFrame({"set": ["s", "s"], "feature": ["a", "b"]})
+    assert as_sets(pairs) == {"s": ["a", "b"]}
+    with pytest.raises(kofa.DataError, match=r"sets: .*LazyFrame; pass \.collect\(\)"):
+        as_sets(pairs.lazy())

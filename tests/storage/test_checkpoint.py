@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -215,6 +216,24 @@ def test_without_resume_the_file_is_written_over(tmp_path):
     model_of("three starts", checkpoint=path)[0].fit(FITS["three starts"][1])
     model, data = model_of("two tables", checkpoint=path)
     assert_same(model.fit(data), whole("two tables"))
+
+
+def in_types(number, label, index):
+    """Counts and labels of the same values, in some types."""
+    counts = pd.DataFrame(np.round(5 * np.abs(X)), columns=list("abcdefgh")).astype(number)
+    return {"x": counts.set_axis(index, axis=0), "c": pd.Series(LABELS, index).astype(label)}
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+@pytest.mark.parametrize("types", [("int64", "string"), ("Int64", object), ("float32", "category")])
+def test_resume_takes_the_same_values_in_other_types(types, engine, tmp_path):
+    views = {"x": kofa.Count(), "c": kofa.Categorical()}
+    model = kofa.FactorModel(views, engine=engine, checkpoint=tmp_path / "c", max_iter=5)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(in_types(float, object, pd.RangeIndex(80)))
+    bounds = model.lower_bounds_
+    model.set_params(max_iter=1000).fit(in_types(*types, pd.Index(list(range(80)))), resume=True)
+    np.testing.assert_array_equal(model.lower_bounds_[:5], bounds)
 
 
 def changed_data(model, data):

@@ -26,7 +26,9 @@ def floats(name: str, columns: Sequence[Any], names: Sequence[Hashable] | None) 
             cures = _cures(column, bad, names and names[j], alone=len(columns) == 1)
             place = j if names is None else names[j]
             raise DataError("expected real numbers", name, place, got=bad, **cures)
-        if is_numeric(column.dtype):
+        if getattr(column.dtype, "kind", "O") in "mM":  # dates, all of which are missing
+            read.append(np.full(len(column), np.nan))
+        elif is_numeric(column.dtype):
             read.append(np.asarray(column, dtype=float))
         elif hasattr(column, "to_numpy") and column.dtype != object:
             read.append(column.to_numpy(dtype=float, na_value=np.nan))
@@ -41,20 +43,21 @@ def _first_other_than_numbers(column: Any) -> Any:
     if kind in "fiub":
         return None
     bad = next((v for v in column if not (is_missing(v) or _is_number(v))), None)
-    return bad.item() if isinstance(bad, np.generic) else bad
+    dated = isinstance(bad, np.datetime64 | np.timedelta64)  # of which item makes numbers
+    return bad.item() if isinstance(bad, np.generic) and not dated else bad
 
 
 def _cures(column: Any, bad: Any, name: Hashable, alone: bool) -> dict[str, Any]:
     """What to do about a column, alone or not, that holds something else than numbers."""
     values = [v for v in column if not is_missing(v)]
     words = [v for v in values if isinstance(v, str)]
+    if isinstance(bad, date | timedelta | np.datetime64 | np.timedelta64):
+        cure = "convert the dates to numbers, such as days since the first, or drop the column"
+        return {"cure": cure}
     if isinstance(bad, numbers.Real | Decimal) or (words and len(words) < len(values) / 2):
         return {"cure": "replace it, or mark it as missing with NaN"}
     if words and all(map(_is_number_as_text, words)):
         return {"cure": "these are numbers as text: convert them, such as by .astype(float)"}
-    if isinstance(bad, date | timedelta | np.datetime64 | np.timedelta64):
-        cure = "convert the dates to numbers, such as days since the first, or drop the column"
-        return {"cure": cure}
     if len(words) == len(values) > 2 and len(set(values)) == len(values):  # as after reset_index
         by_name = hasattr(column, "iloc")  # not in polars
         index = f"by .set_index({name!r})" if by_name else "of a pandas DataFrame"
@@ -85,6 +88,8 @@ def is_missing(value: Any) -> bool:
 def _is_number(value: Any) -> bool:
     """Whether a value is a real number that a float can hold, infinite ones included."""
     if not isinstance(value, numbers.Real | Decimal | np.bool_):
+        return False
+    if isinstance(value, np.timedelta64):  # which NumPy counts among whole numbers
         return False
     try:
         float(value)

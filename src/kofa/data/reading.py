@@ -135,11 +135,16 @@ def is_polars(data: Any) -> bool:
     )
 
 
+def check_collected(data: Any, **place: Any) -> None:
+    """Raise for a table of polars that is only planned."""
+    if is_polars(data) and hasattr(data, "collect"):
+        raise DataError("expected a DataFrame but got a LazyFrame", cure="pass .collect()", **place)
+
+
 def _open_polars(name: str, data: Any, labels: bool) -> tuple[Table, list[Any]]:
     import polars as pl
 
-    if isinstance(data, pl.LazyFrame):
-        raise DataError("expected a DataFrame but got a LazyFrame", name, cure="pass .collect()")
+    check_collected(data, view=name)
     frame = data.to_frame() if isinstance(data, pl.Series) else data
     series = frame.get_columns()
     columns = [_objects(s.to_list()) if labels else _polars_numbers(s) for s in series]
@@ -250,7 +255,8 @@ def _is_list(data: Any) -> bool:
 
 def check_named(name: str, index: Any) -> None:
     """A sample without a name would be matched with another without one."""
-    nameless = np.asarray(index.to_frame().isna().any(axis=1))
+    levels = [index.get_level_values(level) for level in range(index.nlevels)]
+    nameless = np.any([level.isna() for level in levels], axis=0)
     if nameless.any():
         which = int(np.argmax(nameless))
         what = f"expected a name for every sample but number {which} (from 0) has none"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kofa.data.tables import Samples, Table, import_pandas
+from kofa.errors import DataError
 from kofa.linalg import Array
 
 
@@ -128,7 +130,12 @@ def _fits(values: Any, dtype: Any) -> Any:
 
 def _polars_names(columns: Sequence[Hashable] | None, n: int) -> list[str]:
     """Names for polars, which takes only strings."""
-    return [f"column_{j}" for j in range(n)] if columns is None else [str(c) for c in columns]
+    names = [f"column_{j}" for j in range(n)] if columns is None else [str(c) for c in columns]
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        what = f"several columns would be called {twice!r}, as names in polars are words"
+        raise DataError(what, cure="rename the columns, or pass tables of pandas")
+    return names
 
 
 def _polars_table(columns: Sequence[Any], table: Table) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-import tempfile
 import weakref
 
 import numpy as np
 
+from kofa.data.temporary import MORE_SPACE, temporary_file, temporary_folder
 from kofa.errors import DataError
 from kofa.linalg import Array
 
@@ -22,7 +22,7 @@ def on_disk(shape: tuple[int, int]) -> Array:
     size = 8 * shape[0] * shape[1]
     if size <= 8 * _SMALL:
         return np.empty(shape)
-    with tempfile.TemporaryFile() as file:
+    with temporary_file() as file:
         _reserve(file.fileno(), size)
         array = np.memmap(file, dtype=np.float64, mode="r+", shape=shape)
     _MAPPED[:] = [one for one in _MAPPED if one() is not None]
@@ -49,5 +49,5 @@ def _reserve(file: int, size: int) -> None:
             os.truncate(file, size)
     except OSError as error:
         what = f"there are no {size / 2**20:.0f} MiB for the factors of the samples in "
-        what += tempfile.gettempdir()
-        raise DataError(what, cure="name a folder with more space as TMPDIR") from error
+        what += str(temporary_folder())
+        raise DataError(what, cure=MORE_SPACE) from error

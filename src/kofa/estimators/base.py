@@ -17,12 +17,12 @@ from kofa.errors import DataError, warn
 from kofa.estimators.tables import (
     TARGET,
     by_view,
+    column_named,
     declared_columns,
     empty_columns,
     in_file,
     named,
     unmasked,
-    words_named,
 )
 from kofa.inference.run import Iteration
 from kofa.kernels.formulas import Precomputed
@@ -227,7 +227,7 @@ class KernelFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             none = named(np.empty((0, stored.shape[1])), stored.columns)
             validate_data(self, none, reset=in_fit, skip_check_array=True)
             return stored.values
-        with words_named(X):
+        with column_named(X):
             read = validate_data(
                 self,
                 unmasked(X),

@@ -12,13 +12,14 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from kofa.checks import hint, require
-from kofa.data.reading import read_table
+from kofa.data.reading import check_collected, is_polars, read_table
 from kofa.data.stored import FileRows, Named, Stored, blocks, is_sparse
 from kofa.errors import DataError, DeclarationError, warn
 from kofa.linalg import Array, IntArray
 
 _WHOLE = "X"  # the view that is all of X, where `columns` names no others
 TARGET = "y"
+_CONVERT = "encode or convert it, or leave the column out"
 SOME_OF_Y = {"cure": "pass values of y that are known"}
 
 # ---------------------------------------------------------------- views of X
@@ -91,27 +92,30 @@ def by_view(option: str, value: Any, views: Iterable[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def words_named(X: Any) -> Iterator[None]:
-    """An error about words among the numbers of X names the column."""
+def column_named(data: Any, source: str = _WHOLE, cure: str = _CONVERT) -> Iterator[None]:
+    """An error about what is no number in X or y names the column, where it has a name."""
+    check_collected(data, source=source)
     try:
         yield
     except OverflowError as error:
-        what = "X has an integer that is too large for a float"
+        what = f"{source} has an integer that is too large for a float"
         raise DataError(what, cure="scale it") from error
-    except ValueError as error:
-        if "could not convert" in str(error):
-            raise _word(X) from error
-        raise
+    except (TypeError, ValueError) as error:
+        if not (hasattr(data, "iloc") or is_polars(data) or "could not convert" in str(error)):
+            raise
+        found = _not_a_number(data)
+        if found is None:
+            raise
+        raise DataError(found.what, source=source, column=found.column, cure=cure) from error
 
 
-def _word(X: Any) -> DataError:
-    """The error for the first word in X, which has to be left out or encoded."""
+def _not_a_number(data: Any) -> DataError | None:
+    """The error about the first value that is no number, if there is one."""
     try:
-        read_table(_WHOLE, X)
+        read_table(_WHOLE, data)
     except DataError as error:
-        cure = "encode or convert it, or leave the column out"
-        return DataError(error.what, source=_WHOLE, column=error.column, cure=cure)
-    return DataError("expected numbers", source=_WHOLE, cure="convert words to numbers")
+        return None if error.column is None else error
+    return None
 
 
 def in_file(X: Any) -> Named | None:
@@ -164,7 +168,8 @@ def _check_given(y: Any, estimator: Any) -> None:
 def numbers(y: Any, estimator: Any) -> Array:
     """Targets (n,) or (n, targets) as floats, NaN where not known."""
     _check_given(y, estimator)
-    try:
+    cure = "convert it, or use KernelFactorClassifier for classes"
+    with column_named(y, TARGET, cure):
         return np.asarray(
             check_array(
                 unmasked(y),
@@ -174,19 +179,12 @@ def numbers(y: Any, estimator: Any) -> Array:
                 input_name="y",
             )
         )
-    except OverflowError as error:
-        what = "y has an integer that is too large for a float"
-        raise DataError(what, cure="scale it") from error
-    except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
-        cure = "convert it, or use KernelFactorClassifier for classes"
-        raise DataError("expected numbers in y but it has words", cure=cure) from error
 
 
 def labels_of(y: Any, estimator: Any) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
     """Labels, which of them are known, and the classes."""
     _check_given(y, estimator)
+    check_collected(y, source=TARGET)
     array = _as_they_are(y)
     if array.ndim == 2 and array.shape[1] > 1:
         indicators = numbers(y, estimator)

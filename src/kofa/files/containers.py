@@ -56,21 +56,32 @@ def _check_columns(path: Path, schema: Any, columns: Iterable[str]) -> None:
 def parquet_columns(path: Path, schema: Any, reading: Reading) -> tuple[str | None, list[str]]:
     """The column of sample ids, and those that are wanted."""
     index = _parquet_index(path, schema, reading)
-    names = [name for name in schema.names if name != index and not name.startswith("__index")]
+    others = {index, *index_of_pandas(schema)}
+    names = [n for n in schema.names if n not in others and not n.startswith("__index_level_")]
     return index, names if reading.transpose else select(path, names, reading)
 
 
 def _parquet_index(path: Path, schema: Any, reading: Reading) -> str | None:
     """The index that pandas left in the file, or the column that holds the ids."""
     if reading.index is None:
-        declared = (schema.pandas_metadata or {}).get("index_columns", [])
-        named = [one for one in declared if isinstance(one, str)]
-        if named:
-            return named[0]
+        levels = index_of_pandas(schema)
+        if len(levels) > 1:
+            what = (
+                f"expected one column of sample ids but pandas left {listed(levels)} as the index"
+            )
+            raise FileError(what, path, cure="name one of them with index")
+        if levels:
+            return levels[0]
     index = index_name(path, schema.names, reading)
     if index is not None and str(schema.field(index).type) in ("float", "double", "halffloat"):
         raise without_ids(path, f"{index!r} holds numbers with decimals")
     return index
+
+
+def index_of_pandas(schema: Any) -> list[str]:
+    """The columns that pandas had as the index."""
+    declared = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [one for one in declared if isinstance(one, str)]
 
 
 def read_npz(path: Path, reading: Reading) -> Any:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import weakref
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,8 +11,9 @@ import numpy as np
 
 from kofa.checks import listed
 from kofa.data.stored import FileRows, Joined, Named
+from kofa.data.temporary import MORE_SPACE, temporary_folder
 from kofa.errors import FileError
-from kofa.files.containers import parquet_columns
+from kofa.files.containers import index_of_pandas, parquet_columns
 from kofa.files.options import Reading
 from kofa.files.reading import (
     check_exists,
@@ -24,6 +22,7 @@ from kofa.files.reading import (
     damage_in_words,
     file_kind,
 )
+from kofa.files.temporary import TemporaryPath
 
 _BATCH = 2**20  # numbers of a Parquet file that are decoded at a time
 
@@ -45,7 +44,8 @@ def open_table(
         Of Parquet files, the columns that are wanted; None is all but the names of the samples.
     index : str or None
         Of Parquet files, the column with the names of the samples; None is the index that pandas
-        left in the file, if it did. Without one, samples are matched by position.
+        left in the file, if it did, with all its levels. Without one, samples are matched by
+        position.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def open_table(
         if (part.columns, part.shape[1]) != (parts[0].columns, parts[0].shape[1]):
             what = f"expected the same columns as in {paths[0]}"
             raise FileError(what, path, cure="open it as a table of its own")
-        if (part.samples is None) != (parts[0].samples is None):
+        if _n_levels(part) != _n_levels(parts[0]):
             raise FileError(f"expected names of samples as in {paths[0]}", path)
     if len(parts) == 1:
         return parts[0]
@@ -105,6 +105,10 @@ def _numbered(n: int) -> Any:
     import pandas as pd
 
     return pd.RangeIndex(n)
+
+
+def _n_levels(part: Named) -> int:
+    return 0 if part.samples is None else part.samples.nlevels
 
 
 def _open(path: Path, columns: Sequence[str] | None, index: str | None) -> Named:
@@ -145,23 +149,19 @@ def _open_parquet(
     try:
         with path.open("rb") as file, ParquetFile(file) as parquet:
             schema = parquet.schema_arrow
-            index = index or (_index_of_pandas(schema) if of_pandas else None)
-            given = [name for name in schema.names if name != index]
+            levels = [index] if index else index_of_pandas(schema) if of_pandas else []
+            others = {*levels, *index_of_pandas(schema)}
+            given = [name for name in schema.names if name not in others]
             names = list(given if columns is None else columns)
-            _check_columns(path, schema, [*names, *([] if index is None else [index])], index)
+            _check_columns(path, schema, [*names, *levels], levels)
             rows = _decoded(path, parquet, names)
-            samples = None if index is None else _names(parquet, index)
+            samples = _names(parquet, levels) if levels else None
     except ArrowException as error:
         raise FileError("expected a Parquet file", path, cure="write it anew") from error
     return Named(rows, samples, tuple(names))
 
 
-def _index_of_pandas(schema: Any) -> str | None:
-    declared = (schema.pandas_metadata or {}).get("index_columns", [])
-    return next((one for one in declared if isinstance(one, str)), None)
-
-
-def _check_columns(path: Path, schema: Any, names: Sequence[str], index: str | None) -> None:
+def _check_columns(path: Path, schema: Any, names: Sequence[str], levels: Sequence[str]) -> None:
     """Raise unless each is there once and, but for the names of samples, holds numbers."""
     from pyarrow import types
 
@@ -171,35 +171,28 @@ def _check_columns(path: Path, schema: Any, names: Sequence[str], index: str | N
             cure = f"it has {listed(schema.names, 10)}"
             raise FileError(f"expected one column called {name!r}", path, cure=cure)
         kind = schema.field(places[0]).type
-        if name != index and not (
+        if name not in levels and not (
             types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
         ):
             cure = "name the columns that are wanted, and that of the samples as index"
             raise FileError(f"expected numbers but got {kind}", path, column=name, cure=cure)
 
 
-def _names(parquet: Any, index: str) -> Any:
-    import pandas as pd
-
-    return pd.Index(parquet.read(columns=[index]).column(0).to_pandas(), name=index)
-
-
-class _Temporary:
-    """A file that is removed when nothing refers to this any more."""
-
-    def __init__(self) -> None:
-        handle, self.path = tempfile.mkstemp(prefix="kofa-")
-        os.close(handle)
-        weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
+def _names(parquet: Any, levels: Sequence[str]) -> Any:
+    """The names of the samples: of several parts where pandas left an index of several levels."""
+    table = parquet.read(columns=levels).to_pandas(ignore_metadata=True)
+    index = table.set_index(levels).index
+    names = [None if str(name).startswith("__index_level_") else name for name in index.names]
+    return index.set_names(names)
 
 
 def _decoded(path: Path, parquet: Any, names: Sequence[str]) -> FileRows:
     """The numbers of some columns in a temporary file, row after row."""
     kinds = {str(parquet.schema_arrow.field(name).type) for name in names}
     dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)
-    place, n = _Temporary(), parquet.metadata.num_rows
+    place, n = TemporaryPath(), parquet.metadata.num_rows
     try:
-        with Path(place.path).open("wb") as out:
+        with place.path.open("wb") as out:
             step = max(1, _BATCH // max(1, len(names)))
             for batch in parquet.iter_batches(batch_size=step, columns=list(names)):
                 block = np.empty((batch.num_rows, len(names)), dtype)
@@ -207,6 +200,6 @@ def _decoded(path: Path, parquet: Any, names: Sequence[str]) -> FileRows:
                     block[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
                 out.write(block.data)
     except OSError as error:
-        what = f"its numbers cannot be written to {tempfile.gettempdir()}: {error.strerror}"
-        raise FileError(what, path, cure="name a folder with more space as TMPDIR") from error
-    return FileRows(place.path, dtype, (n, len(names)), owner=place)
+        what = f"its numbers cannot be written to {temporary_folder()}: {error.strerror}"
+        raise FileError(what, path, cure=MORE_SPACE) from error
+    return FileRows(str(place.path), dtype, (n, len(names)), owner=place)

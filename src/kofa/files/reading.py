@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from kofa.checks import most_like
 from kofa.errors import FileError
 from kofa.files.containers import read_annotated, read_npz, read_parquet
 from kofa.files.options import Reading, is_empty, repeated, same_ids, select, without_ids
+from kofa.files.temporary import TemporaryPath
 from kofa.files.text import read_text
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
@@ -73,14 +73,13 @@ def read_stdin(reading: Reading | None = None) -> Any:
     """The same from stdin, whatever the format is."""
     if sys.stdin is None:
         raise FileError("stdin is closed", cure="give a file")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "stdin"
-        path.write_bytes(sys.stdin.buffer.read())
-        try:
-            return read_file(path, reading)
-        except FileError as error:
-            error.source = "stdin"
-            raise
+    place = TemporaryPath(in_folder=True)
+    place.path.write_bytes(sys.stdin.buffer.read())
+    try:
+        return read_file(place.path, reading)
+    except FileError as error:
+        error.source = "stdin"
+        raise
 
 
 @contextmanager

@@ -12,7 +12,12 @@ from scipy.special import fdtrc
 
 from kofa.checks import flag
 from kofa.inspection.correlation import is_constant, pearson, standardised
-from kofa.inspection.covariates import Covariate, as_covariate, read_covariates
+from kofa.inspection.covariates import (
+    Covariate,
+    as_covariate,
+    read_covariates,
+    warn_of_censored_times,
+)
 from kofa.inspection.false_discovery import benjamini_hochberg
 from kofa.inspection.matching import frame, match, read_factors
 from kofa.linalg import Array
@@ -24,7 +29,8 @@ def associate(factors: Any, covariates: Any, *, ranks: bool = False) -> Any:
 
     What a covariate is follows from its values: "binary" if there are two (also two numbers), or if
     they are true and false; "number" for more numbers, dates and durations; "category" for more
-    words or a pandas category.
+    words or a pandas category. A time to an event that some samples have not had yet is a number
+    here; a warning says so where names and values look like one.
 
     One test serves all: the F test of the regression of the factor on the number, or on the class.
     For numbers that is the t test of Pearson's correlation, for two classes the t test with one
@@ -74,6 +80,7 @@ def associate(factors: Any, covariates: Any, *, ranks: bool = False) -> Any:
         ("factors", table.samples, len(table.values)), ("covariates", index, len(known))
     )
     columns = [as_covariate(name, known[name].iloc[its_rows]) for name in known.columns]
+    warn_of_censored_times(columns)
     scores = dict(zip(names, table.values[rows].T, strict=True))
     return _as_table(
         [_test(name, z, column, ranks) for name, z in scores.items() for column in columns]

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kofa.data.reading import check_named, check_unique, is_polars
+from kofa.checks import listed
+from kofa.data.reading import check_collected, check_named, check_unique, is_polars
 from kofa.data.tables import import_pandas
-from kofa.errors import DataError
+from kofa.errors import DataError, warn
 from kofa.inspection.matching import reading
 from kofa.linalg import Array
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_TIME = re.compile(r"\b(time|days|months|survival|follow ?up|tt[a-z]{1,2}|os|pfs|dfs|rfs|efs)\b")
+_EVENT = re.compile(
+    r"\b(event|status|died|dead|death|deceased|censor\w*|relapsed?|recurred|progressed"
+    r"|treated after)\b"
+)
+_TRUTH = {"0", "1", "0.0", "1.0", "false", "true"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +56,7 @@ def _as_frame(pd: Any, data: Any) -> tuple[Any, bool]:
     if isinstance(data, pd.Series):
         return data.to_frame("covariate" if data.name is None else data.name), True
     if is_polars(data):
+        check_collected(data, source="covariates")
         data = data if hasattr(data, "get_columns") else data.to_frame()
         data = {series.name: series.to_list() for series in data.get_columns()}
     if isinstance(data, Mapping):
@@ -106,7 +117,8 @@ def _days(column: Any) -> Any:
 def _classes(name: Any, column: Any, truth: bool) -> Covariate:
     try:
         classes = column.astype("category").cat.remove_unused_categories().cat
-    except TypeError:  # a list has no order, and cannot be compared
+    # A list has no order, and cannot be compared; pyarrow has errors of its own for them.
+    except (TypeError, NotImplementedError):
         cure = "pass one number or label for each sample"
         what = "expected values that can be compared"
         raise DataError(what, column=name, cure=cure, source="covariates") from None
@@ -114,3 +126,30 @@ def _classes(name: Any, column: Any, truth: bool) -> Covariate:
     kind = "binary" if truth or len(classes.categories) == 2 else "category"
     labels = tuple(classes.categories.tolist())
     return Covariate(name, kind, np.where(codes < 0, np.nan, codes), labels)
+
+
+def warn_of_censored_times(columns: Sequence[Covariate]) -> None:
+    """Say which columns look like times to an event that some samples have not had yet.
+
+    By their names, beside that of an indicator of the event, such as TTD and died.
+    """
+    times = [c.name for c in columns if _says(_TIME, c.name) and _is_duration(c)]
+    events = [c.name for c in columns if _says(_EVENT, c.name) and _is_indicator(c)]
+    if times and events:
+        warn(
+            f"Covariates: {listed(times)} look like times to an event, and {listed(events)} like "
+            f"whether it has happened. Where it has not, the true time is longer, but the number "
+            f"is tested as it is; use a method for survival, such as Cox regression on the factors."
+        )
+
+
+def _says(words: re.Pattern[str], name: Any) -> bool:
+    return words.search(" ".join(_WORD.findall(str(name))).lower()) is not None
+
+
+def _is_duration(covariate: Covariate) -> bool:
+    return covariate.kind == "number" and not bool((covariate.values < 0).any())
+
+
+def _is_indicator(covariate: Covariate) -> bool:
+    return covariate.kind == "binary" and {str(c).lower() for c in covariate.labels} <= _TRUTH

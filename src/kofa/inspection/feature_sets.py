@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from kofa.checks import check_path, listed
-from kofa.data.reading import is_polars
+from kofa.data.reading import check_collected, is_polars
 from kofa.errors import DataError, FileError
 from kofa.linalg import IntArray
 
@@ -78,6 +78,7 @@ def as_sets(given: Any) -> Sets:
         return {name: list(features) for name, features in read_gmt(given).items()}
     if isinstance(given, Mapping):
         return {name: _features(name, features) for name, features in given.items()}
+    check_collected(given, source="sets")
     if is_polars(given) or hasattr(given, "iloc"):
         return _of_pairs(given)
     raise DataError("expected feature sets", got=given, cure=_FORMS, source="sets")

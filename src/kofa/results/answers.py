@@ -63,11 +63,12 @@ def _nothing_else(fitted: Fitted, view: str) -> DataError:
 # ---------------------------------------------------------------- answers
 
 Answer = Callable[[Prediction], Any]  # the table of the samples that a model is applied to
-# Who gets the answer for all samples at once, or for one part after the other
-Deliver = Callable[[Prediction, Answer], Any]
+# Who gets the answer for all samples at once, or for one part after the other; last all labels
+# that may be in it, if it is of labels
+Deliver = Callable[[Prediction, Answer, Any], Any]
 
 
-def at_once(found: Prediction, answer: Answer) -> Any:
+def at_once(found: Prediction, answer: Answer, classes: Any) -> Any:  # noqa: ARG001
     """The answer for all samples."""
     return answer(found)
 
@@ -97,7 +98,7 @@ def factors(
         table = labelled(Z, found.samples, names)
         return table if covariance is None else (table, covariance)
 
-    return deliver(given(fitted, data), answer)
+    return deliver(given(fitted, data), answer, None)
 
 
 def predict(
@@ -107,7 +108,11 @@ def predict(
     view = fitted.asked_for(view)
     one, asked = fitted.views[view], _prediction_of(view, fitted.views[view], return_std)
     found = from_others(fitted, data, view)
-    return deliver(found, lambda part: _returned(part.of_view(view, asked), one, part.samples))
+
+    def answer(found: Prediction) -> Any:
+        return _returned(found.of_view(view, asked), one, found.samples)
+
+    return deliver(found, answer, one.classes)
 
 
 def predict_proba(fitted: Fitted, data: Any, view: str | None, deliver: Deliver = at_once) -> Any:
@@ -119,7 +124,7 @@ def predict_proba(fitted: Fitted, data: Any, view: str | None, deliver: Deliver 
         (values,) = found.of_view(view, asked)
         return labelled(values, found.samples, one.outputs)
 
-    return deliver(from_others(fitted, data, view), answer)
+    return deliver(from_others(fitted, data, view), answer, None)
 
 
 def predict_quantiles(fitted: Fitted, data: Any, view: str | None, quantiles: Any) -> list[Any]:
@@ -192,7 +197,8 @@ def reconstruct(
         means = tables | {name: mean for name, (mean, _) in pairs.items()}
         return means, {name: std for name, (_, std) in pairs.items()}
 
-    return deliver(found, answer)
+    classes = None if view is None or view in probable else views[view].classes
+    return deliver(found, answer, classes)
 
 
 def impute(fitted: Fitted, data: Any) -> dict[str, Any]:

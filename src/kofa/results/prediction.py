@@ -11,7 +11,7 @@ import numpy as np
 from kofa import tuning
 from kofa.data.samples import align
 from kofa.data.scaling import REACH
-from kofa.data.stored import by_blocks
+from kofa.data.stored import Values, by_blocks
 from kofa.data.tables import Samples, Table
 from kofa.errors import warn
 from kofa.inference.local_step import Latent
@@ -77,13 +77,19 @@ class Prediction:
         width = sum(one.shape[1] for one in values.values()) + self.n_factors
         step = max(_ROWS_AT_A_TIME, _PART // width)
         for start in range(0, max(1, self.samples.n), step):
-            rows = slice(start, min(start + step, self.samples.n))
-            some = {name: np.array(one[rows]) for name, one in values.items()}
-            tables = {n: replace(t, values=some[n], samples=None) for n, t in self.tables.items()}
-            n, names = rows.stop - rows.start, self.samples.names
-            where = dict.fromkeys(tables, np.arange(n))
-            own = None if names is None else names[rows]
-            yield replace(self, tables=tables, samples=Samples(n, own, where, self.samples.polars))
+            yield self._part(values, slice(start, min(start + step, self.samples.n)))
+
+    def of_no_sample(self) -> Prediction:
+        """The same for none of the samples: what is asked of it has the form of all answers."""
+        return self._part({n: table.values for n, table in self.tables.items()}, slice(0, 0))
+
+    def _part(self, values: Mapping[str, Values], rows: slice) -> Prediction:
+        some = {name: np.array(one[rows]) for name, one in values.items()}
+        tables = {n: replace(t, values=some[n], samples=None) for n, t in self.tables.items()}
+        n, names = rows.stop - rows.start, self.samples.names
+        where = dict.fromkeys(tables, np.arange(n))
+        own = None if names is None else names[rows]
+        return replace(self, tables=tables, samples=Samples(n, own, where, self.samples.polars))
 
     def without(self, source: str) -> Prediction:
         """The model applied to the other tables, of which there may be none."""

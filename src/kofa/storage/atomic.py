@@ -32,20 +32,28 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """A new, empty file beside `path`, which takes its place at the end, or is removed.
 
     Until then, and if anything goes wrong, the old file stays. The new one has its permissions.
-    What killed processes left behind is removed.
+    """
+    with temporary_beside(path, mode=0o600 if path.exists() else 0o666) as part:
+        yield part
+        _copy_permissions(path, part)
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        _move(part, path)
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def temporary_beside(path: Path, mode: int = 0o600) -> Iterator[Path]:
+    """A new, empty file beside `path`, which is removed at the end.
+
+    What killed processes left behind is removed now.
     """
     remove_leftovers(path)
     part = path.with_name(f"{_beginning(path)}{secrets.token_hex(6)}.tmp")
     with locked(part.with_suffix(".lock"), wait=True):  # so that no other process removes it
         try:
-            mode = 0o600 if path.exists() else 0o666
             os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
             yield part
-            _copy_permissions(path, part)
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())
-            _move(part, path)
-            _sync_folder(path.parent)
         finally:
             part.unlink(missing_ok=True)
 

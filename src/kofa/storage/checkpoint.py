@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from kofa.data.stored import Stored, blocks
+from kofa.data.tables import Table
 from kofa.engines.condensed import Affine
 from kofa.errors import FileError, KofaError, warn
 from kofa.inference.acceleration import Trail
@@ -255,8 +256,17 @@ def key_of_fit(*things: Any) -> str:
     return digest.hexdigest()
 
 
+def _kind(thing: Any) -> str:
+    # A range of pandas comes back from a file as an index of the same numbers.
+    return "index" if hasattr(thing, "get_indexer") else type(thing).__name__
+
+
 def _add(digest: Any, thing: Any) -> None:
-    digest.update(f"|{type(thing).__name__}:".encode())
+    if isinstance(thing, Table):
+        # Of a table the values count, not the types in which they came, this time.
+        classes = None if thing.classes is None else thing.classes.tolist()
+        thing = (thing.name, thing.values, thing.samples, thing.columns, classes)
+    digest.update(f"|{_kind(thing)}:".encode())
     if isinstance(thing, np.ndarray) and thing.dtype != object:
         digest.update(f"{thing.dtype.str}{thing.shape}".encode())
         digest.update(np.ascontiguousarray(thing).data)
@@ -272,7 +282,7 @@ def _add(digest: Any, thing: Any) -> None:
     elif isinstance(thing, list | tuple):
         for part in thing:
             _add(digest, part)
-    elif hasattr(thing, "tolist"):  # an index, an array of objects, a number of numpy's
+    elif hasattr(thing, "tolist"):  # an index of any type, an array of objects, a number of numpy's
         _add(digest, thing.tolist())
     elif callable(thing):  # its address differs from process to process
         digest.update(getattr(thing, "__qualname__", "").encode())
