@@ -48,7 +48,7 @@ class Setting(NamedTuple):
 def kernels(environment: Mapping[str, str]) -> str:
     """What OpenBLAS calls the kernels that it uses there; "" if these do not run here."""
     command = [sys.executable, "-c", ASK]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
