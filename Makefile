@@ -12,7 +12,7 @@ PARALLEL := -q -n auto --dist worksteal
 PIP := -m pip install --quiet --disable-pip-version-check
 NEW_PIP := $(PIP) --upgrade 'pip>=25.1'
 
-.PHONY: docs docs-links release-check help demo test test-slow test-browser test-versions test-paper paper lint format build bench bench-peers clean
+.PHONY: docs docs-links release-check help demo test test-slow test-browser test-versions test-processors test-paper paper lint format build bench bench-peers clean
 
 help:
 	@echo "make demo           fit a model to data that ships with scikit-learn and show the result"
@@ -21,6 +21,9 @@ help:
 	@echo "make test-browser   open reports, and the site if it is built, in a Chromium on the PATH"
 	@echo "make test-versions  run the tests on every Python found, and with the oldest dependencies;"
 	@echo "                    TESTS=tests/test_cli.py runs a part of them"
+	@echo "make test-processors"
+	@echo "                    run the tests with the arithmetic of several processors, each with one"
+	@echo "                    thread and two; TESTS=tests/engines runs a part of them"
 	@echo "make test-paper     run the paper's experiments quickly, as a test (needs KOFA_DATA)"
 	@echo "make paper          run the paper's experiments in full, in results/; takes hours"
 	@echo "make lint           check style and types"
@@ -69,6 +72,10 @@ test-browser: $(VENV)/.browser
 test-versions:
 	@test -n "$(PYTHON)" || { echo "kofa needs Python 3.11 or newer on the PATH"; exit 1; }
 	$(PYTHON) tests/versions.py $(if $(OTHERS),--others) $(PARALLEL) $(TESTS)
+
+# OTHERS=yes: only two that `make test` did not have, with one thread.
+test-processors: $(VENV)/.ready
+	$(BIN)/python tests/processors.py $(if $(OTHERS),--others) $(PARALLEL) $(TESTS)
 
 test-paper: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m paper

@@ -174,8 +174,10 @@ def test_order_of_samples_views_and_columns_does_not_matter(rng, missing):
     views = {"x": kofa.Real(), "y": kofa.Real(kernel=kofa.RBF())}
     rows, columns = rng.permutation(60), rng.permutation(5)
     shuffled = {"y": data["y"][rows], "x": data["x"][rows][:, columns]}
-    a = fit(views, data, n_factors=4, max_iter=100)
-    b = fit(dict(reversed(views.items())), shuffled, n_factors=4, max_iter=100)
+    # Not until the bound rises by its rounding, which would decide whether a step ahead is taken:
+    # there the bound tells where it is to half of its digits only.
+    a = fit(views, data, n_factors=4)
+    b = fit(dict(reversed(views.items())), shuffled, n_factors=4)
     np.testing.assert_allclose(a.lower_bound_, b.lower_bound_, rtol=1e-9)
     for view, order in (("x", columns), ("y", rows)):
         np.testing.assert_allclose(

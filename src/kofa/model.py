@@ -99,7 +99,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         visits the rows, and the factors of the samples are in a temporary file. "auto": "disk"
         where a table is in a file, else "memory". Sparse tables are made dense block by block in
         any case. A client: the workers of its Dask cluster keep the rows and the factors of the
-        samples (needs the extra ``kofa[dask]``). The result is the same.
+        samples (needs the extra ``kofa[dask]``). The result is the same but for the last digits.
     block_rows : "auto" or int
         How many rows are visited at a time.
     dtype : {"float64", "float32"}

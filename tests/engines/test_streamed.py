@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import kofa
+from experiments.fuzz.random_problems import problem
 from kofa.ahead import ahead
 from kofa.data import stored
 from kofa.engines import streamed
@@ -109,6 +112,25 @@ def test_blocks_and_threads_do_not_matter(tables, rng, monkeypatch):
         monkeypatch.setattr(streamed.Streamed, "__init__", with_rows)
         same(kofa.FactorModel(views, callback=after(12)).fit(given), whole)
         assert seen.pop() == rows  # they were streamed
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4, 5, 7, 8, 20, 23, 27, 39])
+def test_an_iteration_of_random_problems_is_the_same_in_blocks_and_on_disk(seed):
+    """What docs/scale.md says of them: later iterations may differ by more, where choices tip."""
+    given = problem(seed)
+    options = given.options | {"outputs": None, "n_init": 1, "max_iter": 1}
+
+    def fitted(**where):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of odd tables, and of one iteration
+            return kofa.FactorModel(given.views, **options, **where).fit(given.data)
+
+    whole = fitted()
+    size = sum(abs(term[-1]) for term in whole.lower_bound_terms_.values())
+    for engine in ("memory", "disk"):
+        found = fitted(engine=engine, block_rows=7)
+        assert found.n_factors_ == whole.n_factors_
+        assert found.lower_bound_ == pytest.approx(whole.lower_bound_, rel=0, abs=1e-6 * size)
 
 
 def test_results_of_threads_come_in_order_and_errors_are_raised():
