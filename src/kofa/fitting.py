@@ -281,6 +281,8 @@ def _holes_in_fit(fit_data: FitData, found: Inferred, rng: np.random.Generator) 
             rows = np.flatnonzero(
                 fit_data.seen(name) & np.any([fit_data.seen(n) for n in others], 0)
             )
+            if not len(rows):
+                continue
             rows = np.sort(rng.choice(rows, min(len(rows), tuning.HOLES_ROWS), replace=False))
             given = Prediction(found.views, found.run.state, *fit_data.sample(others, rows))
             variance[name] = given.mean_variance_of_holes(name)

@@ -11,7 +11,7 @@ import numpy as np
 from kofa import tuning
 from kofa.inference.acceleration import Trail
 from kofa.inference.bound import named_terms
-from kofa.inference.calibration import overdispersion
+from kofa.inference.calibration import overdispersion_of
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.loop import logger
 from kofa.inference.n_factors import from_some, wants_more
@@ -20,6 +20,7 @@ from kofa.inference.posterior import State, ViewPosterior, n_factors_of
 from kofa.inference.predictive import Basis, predictive
 from kofa.inference.predictor import blur_in
 from kofa.inference.regression import (
+    Unexplained,
     predicts_better,
     regress,
     unexplained,
@@ -64,10 +65,11 @@ def best_of(
     inner = engine.part(inputs)
     seen = inner.observed()
     outer = engine.part(outputs, seen)
-    alone = unexplained(outer, outputs)
+    alone = unexplained(outer, engine, outputs, rng)
     # Of kernels that are complete and have no noise the factors are those that a run starts from.
     settled = inner.n_patterns == 1 and all(role.exact for role in inputs.values())
-    plan = Plan(inputs, settings, named_terms(alone), settled)
+    waiting = named_terms({name: one.terms for name, one in alone.items()})
+    plan = Plan(inputs, settings, waiting, settled)
     explained = partial(_explained, inner, outer, roles, seen=seen, alone=alone, rng=rng)
     best = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
     whole = all_directions(plan, inner)
@@ -114,7 +116,7 @@ def _explained(
     found: Run,
     *,
     seen: BoolArray,
-    alone: Mapping[str, Mapping[str, float]],
+    alone: Mapping[str, Unexplained],
     rng: np.random.Generator,
     along: Basis | None = None,
 ) -> Run:
@@ -233,7 +235,7 @@ def explain(
     roles: Mapping[str, Role],
     found: State,
     seen: BoolArray,
-    alone: Mapping[str, Mapping[str, float]],
+    alone: Mapping[str, Unexplained],
     rng: np.random.Generator,
     along: Basis | None = None,
 ) -> tuple[State, Array, dict[str, dict[str, float]]]:
@@ -252,7 +254,8 @@ def explain(
     for name in alone:
         explained = regress(outer, name, roles[name], few, of_few, alone[name], rng)
         view = explained.view if along is None else along.embedded(explained.view)
-        state[name] = _with_noise(outer, name, view, own_Z, covariance, of_own, rng)
+        view = _with_noise(outer, name, view, own_Z, covariance, of_own, rng)
+        state[name] = alone[name].completed(view)
         terms[name] = explained.terms
     return {name: state[name] for name in roles}, Z, terms
 
@@ -271,11 +274,10 @@ def _with_noise(
     if likelihood is not None and not likelihood.has("expected"):  # no noise is learnt
         return replace(view, blurred=np.zeros_like(blurred))
     view = replace(view, blurred=blurred)
-    if likelihood is None and not own_directions:
+    if likelihood is not None:
+        return replace(view, overdispersion=overdispersion_of(engine, name, view, Z, rng))
+    if not own_directions:
         return view
     rows = engine.sample(name, rng)
-    data, z = engine.view(name, rows), engine.take(Z, rows)
-    if likelihood is None:
-        return replace(view, overdispersion=variance_of_own_directions(data, view, z))
-    n_labelled = float(engine.observed([name]).sum())
-    return replace(view, overdispersion=overdispersion(data, view, z, n_labelled / len(rows)))
+    own = variance_of_own_directions(engine.view(name, rows), view, engine.take(Z, rows))
+    return replace(view, overdispersion=own)

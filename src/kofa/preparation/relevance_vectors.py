@@ -11,7 +11,7 @@ import numpy as np
 from kofa import tuning
 from kofa.data.stored import Stored
 from kofa.data.tables import Table
-from kofa.errors import DataError, warn
+from kofa.errors import warn
 from kofa.kernels import landmarks
 from kofa.kernels.base import Kernel
 from kofa.kernels.formulas import Precomputed
@@ -53,16 +53,13 @@ def pool(fit_data: FitData, name: str, kernel: Kernel, rng: np.random.Generator)
     """Rows of the table that are landmarks, or may become relevance vectors.
 
     An unlabelled sample that is its own landmark is pulled into a private direction, so where
-    there are outputs only labelled samples qualify.
+    there are labelled samples only these qualify.
     """
     table, view = fit_data.tables[name], fit_data.views[name]
     candidates = fit_data.rows_seen(name)
     if name not in fit_data.outputs and fit_data.has_output.any():
-        candidates = candidates & fit_data.has_output[fit_data.samples.position[name]]
-        if candidates.sum() < 2:
-            what = "expected at least 2 samples with an observed output"
-            cure = "pass more samples with both, or leave outputs out"
-            raise DataError(what, name, got=int(candidates.sum()), cure=cure)
+        labelled = candidates & fit_data.has_output[fit_data.samples.position[name]]
+        candidates = labelled if labelled.sum() >= 2 else candidates
     index = np.flatnonzero(candidates)
     check_missing(kernel, table, index)
     declared = landmarks.as_landmarks(view.landmarks)
