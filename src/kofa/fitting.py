@@ -60,6 +60,7 @@ class FactorFit:
     samples: Samples
     Z: Array  # their factors, as users see them
     run: Run
+    most_factors: int  # that it looked for
 
     def factors(self) -> Any:
         """The factors of the samples: an array or DataFrame (N, K)."""
@@ -71,6 +72,13 @@ class FactorFit:
             _warn_of_growth(self.fitted.bounds, parameters)
         if self.run.hit_ceiling:
             _warn_of_ceiling(self.fitted.n_factors, parameters)
+        wanted = parameters.n_factors
+        if parameters.outputs and wanted is not None and wanted > self.most_factors:
+            warn(
+                f"n_factors={wanted}, but with outputs at most {self.most_factors} factors are "
+                f"looked for, among which those are chosen that carry the outputs: set it to "
+                f"{self.most_factors} or less, or leave it out. Without outputs there is no limit."
+            )
 
 
 def fit(
@@ -116,7 +124,7 @@ def fit(
         _fit_samples(fit_data, Z),
         explained=_explained(found, basis, own_Z),
     )
-    return FactorFit(fitted, fit_data.samples, Z, run)
+    return FactorFit(fitted, fit_data.samples, Z, run, found.settings.n_factors)
 
 
 @dataclass(frozen=True, eq=False)

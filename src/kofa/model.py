@@ -120,6 +120,10 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         The bound after each iteration.
     lower_bound_terms_ : dict of str → array
         The same, by named term.
+    factors_changed_ : array of bool
+        Which iterations have other factors than the one before, since weak ones were removed, or a
+        trial with another number of them was taken: only there may the bound be lower. None in
+        files of kofa 0.2.
     n_factors_ : int
         The number of factors that were found, or at most as many as were set.
     n_iter_, converged_ : int, bool
@@ -305,6 +309,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         self.lower_bound_ = float(found.bounds[-1])
         self.lower_bounds_ = found.bounds
         self.lower_bound_terms_ = found.terms
+        self.factors_changed_ = found.factors_changed
 
     # ------------------------------------------------------------ names
 
