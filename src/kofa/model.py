@@ -71,7 +71,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         the weights of kernels are learnt from them.
     n_init : int
         Number of starts: the first from the leading directions of the views, the others from
-        these in a random rotation; the highest bound wins.
+        these as a random third of the columns shows them; the highest bound wins.
     max_iter : int
         Most iterations of one start.
     tol : float or None

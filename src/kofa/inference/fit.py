@@ -41,6 +41,11 @@ from kofa.inference.start import (
 from kofa.inference.starts import Starts
 from kofa.linalg import Array, BoolArray, threads_for
 
+# Other starts than the first are at the factors that this share of the columns shows. (Bounds of
+# four more starts less that of the first, 10 factors of breast cancer data: 86, 266, 266, −45 nats;
+# with half of the columns 86, −65, −65, 0; in random rotations of the first one all 0.)
+_OF_COLUMNS = 1.0 / 3.0
+
 
 def best_of(
     engine: Engine,
@@ -202,7 +207,7 @@ def _best_of_starts(
     def begins() -> Iterator[Run]:
         yield Run(state, Z)
         for _ in range(1, n_init):
-            yield _in_another_rotation(engine, prepared, leading, rng, work)
+            yield _from_some_columns(engine, prepared, state, rng, work)
 
     candidates = starts.runs(begins(), n_init, first, notify, journal)
     for nth, candidate in enumerate(candidates, first):
@@ -220,13 +225,25 @@ def _best_of_starts(
     return best
 
 
-def _in_another_rotation(
-    engine: Engine, prepared: State, leading: Latents, rng: np.random.Generator, work: float
+def _from_some_columns(
+    engine: Engine, prepared: State, first: State, rng: np.random.Generator, work: float
 ) -> Run:
-    """Where another start begins."""
+    """Where another start begins: at factors as a random third of the columns shows them.
+
+    From the factors of all columns, in any rotation, the way leads to the same end.
+    """
     with threads_for(work):
-        Z = in_random_rotation(engine, leading, n_factors_of(prepared), rng)
+        Z, _ = engine.project({name: _some_columns(view, rng) for name, view in first.items()})
+        Z = in_random_rotation(engine, Z, n_factors_of(prepared), rng)
         return Run(start(engine, prepared, Z), Z)
+
+
+def _some_columns(view: ViewPosterior, rng: np.random.Generator) -> ViewPosterior:
+    """As if the factors had weights in some columns only, one at least."""
+    chosen = rng.random(view.n_columns) < _OF_COLUMNS
+    chosen[rng.integers(view.n_columns)] = True
+    mean = np.where(chosen[:, None], view.weights.mean, 0.0)
+    return replace(view, weights=view.weights.moved(mean=mean))
 
 
 def explain(
