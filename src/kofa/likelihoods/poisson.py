@@ -184,8 +184,8 @@ class Poisson(Likelihood):
 _LOG_SOFTPLUS_BEND = 0.1671
 _TRIMS = 5
 # What a count of t tells of η has a precision of about t, by which roundings of η are multiplied in
-# the bound: 1e-7 nats here, a nat for counts of 1e15.
-_MOST = 1e9
+# the bound: 1e-6 nats for counts of 1e9, 1e-4 here, below what ends a fit, a nat at 1e15.
+_MOST = 1e11
 _SURE = 18.0  # a Poisson count is never this many standard deviations above its mean
 
 
