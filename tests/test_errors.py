@@ -374,14 +374,6 @@ def test_kernel_that_is_not_finite():
         kofa.FactorModel({"x": kofa.Real(kernel=kofa.Polynomial(4000))}).fit({"x": 1e3 * X})
 
 
-def test_outputs_need_two_labelled_samples():
-    y = np.full((6, 1), np.nan)
-    y[0] = 1.0
-    model = kofa.FactorModel({"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}, outputs=["y"])
-    with pytest.raises(DataError, match="'x': expected at least 2 samples with an observed output"):
-        model.fit({"x": X, "y": y})
-
-
 @pytest.mark.parametrize(
     "kernel", [kofa.RBF(1.0, relevance="learn"), kofa.RBF(1.0, relevance=[1]),
                kofa.Mixture([kofa.Linear()]), kofa.RBF()],

@@ -76,7 +76,7 @@ def problems(draw):
 
 
 def smallest_rise(views, data, **options):
-    """The smallest relative change of the bound in an iteration that pruned nothing before.
+    """The smallest relative change of the bound in an iteration with the same factors.
 
     Views are not read out of the others: that comes after the last bound, and takes as long.
     """
@@ -88,19 +88,16 @@ def smallest_rise(views, data, **options):
             callback=lambda i: starts.setdefault(i.start, []).append(i) and None,
             **options,
         )
-    rises = [rise_of_path([i.lower_bound for i in path], path) for path in starts.values()]
-    kept = [path for path in starts.values() if len(path) == model.n_iter_]
-    rises.append(max(rise_of_path(model.lower_bounds_, path) for path in kept))
+    rises = [smallest_rise_of(model.lower_bounds_, model.factors_changed_)]
+    for path in starts.values():
+        changed = [i.factors_changed for i in path]
+        rises.append(smallest_rise_of([i.lower_bound for i in path], changed))
     return min(rises)
 
 
-def rise_of_path(bounds, iterations):
-    pruned = [i.pruned for i in iterations]
-    before = np.array(pruned[:-1], dtype=bool)
-    before |= np.diff([i.n_factors for i in iterations]) < 0  # left out where the bound stood still
-    before[-1:] |= pruned[-1]  # the bound at the end is that of what is kept
+def smallest_rise_of(bounds, factors_changed):
     rise = np.diff(bounds) / np.abs(bounds[:-1])
-    return rise[~before].min(initial=0.0)
+    return rise[~np.array(factors_changed[1:], dtype=bool)].min(initial=0.0)
 
 
 @settings(max_examples=50, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))

@@ -222,10 +222,11 @@ def test_callback_sees_each_iteration_and_can_stop(rng):
 def test_bound_of_a_fit_that_ends_with_pruning_is_that_of_what_is_kept(rng, early, monkeypatch):
     # Of the directions above the noise none goes: it starts with all.
     monkeypatch.setattr(fit, "spectral", lambda engine, k, rng, _: spectral(engine, k, rng))
-    data, pruned = two_views(rng, noise=0.15), []
-    whole = kofa.FactorModel(n_factors=7, callback=lambda i: pruned.append(i.pruned) and None)
+    data, left = two_views(rng, noise=0.15), []
+    whole = kofa.FactorModel(n_factors=7, callback=lambda i: left.append(i.n_factors) and None)
     whole.fit(data)
-    n = len(pruned) - pruned[::-1].index(True)
+    n = 1 + left.index(3)
+    assert whole.factors_changed_[n]
     stop = {"callback": lambda i: i.n_iter == n, "max_iter": n}
     model = kofa.FactorModel(n_factors=7, **{early: stop[early]}).fit(data)
     assert (model.n_iter_, model.n_factors_) == (n, 3)

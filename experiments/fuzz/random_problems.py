@@ -73,6 +73,63 @@ def problem(seed: int) -> Problem:
     return spoilt(made, rng) if rng.random() < 0.08 else made
 
 
+def overlapping(seed: int) -> Problem:
+    """The problem of a seed whose views, or columns, have few samples in common or none."""
+    rng = np.random.default_rng([seed, 1])
+    n = int(rng.integers(8, 30))
+    Z = rng.standard_normal((n + MORE, int(rng.integers(1, 4))))
+    names = ["x", "y", "w"][: int(rng.integers(2, 4))]
+    outputs = _outputs(names, rng)
+    tables = {
+        name: _table(str(rng.choice(KINDS)), Z, n, name in outputs, rng.random() < 0.8, False, rng)
+        for name in names
+    }
+    owner = rng.integers(len(names), size=n)  # the view that has a sample
+    owner[: 2 * len(names)] = np.tile(np.arange(len(names)), 2)
+    owner[-int(rng.choice([0, 0, 1, 2, 3])) or n :] = -1  # samples that all views have
+    for j, name in enumerate(names):
+        tables[name] = _without(tables[name], (owner != j) & (owner >= 0), rng)
+    options = {
+        "outputs": outputs or None,
+        "n_factors": [None, 1, 3][rng.integers(3)],
+        "max_iter": int(rng.integers(1, 30)),
+        "engine": ["auto", "auto", "disk"][rng.integers(3)],
+        "block_rows": ["auto", 7][rng.integers(2)],
+        "random_state": int(rng.integers(1000)),
+    }
+    views = {name: table.view for name, table in tables.items()}
+    values = {name: table.values for name, table in tables.items()}
+    new = {name: table.new for name, table in tables.items()}
+    return Problem(seed, views, options, values, values, new, None)
+
+
+def _without(table: Table, rows: Any, rng: Rng) -> Table:
+    """A table that lacks some samples: whole, or some of their columns; no column is empty."""
+    values, kernel = table.values.copy(), getattr(table.view, "kernel", None)
+    if isinstance(table.view, kofa.Categorical):
+        values[rows] = None
+        left = [value for value in values if value is not None]
+        known = set(left)
+        names = len(known) < 2 or len(known) == len(left)  # which no view of labels may be
+        return table if names else replace(table, values=values, new=_of(known, table.new))
+    columns = rng.random(values.shape[1]) < rng.choice([0.3, 1.0])
+    if not takes_holes(kernel) or kernel == "precomputed":
+        columns[:] = True
+    values[np.ix_(rows, columns)] = np.nan
+    if isinstance(kernel, str) and kernel == "precomputed":
+        values[:, rows] = np.nan
+        few = (~np.isnan(values)).any(axis=1).sum() < 2
+        return table if few else replace(table, values=values)
+    few = (~np.isnan(values)).sum(axis=0) < 2
+    values[:, few] = table.values[:, few]
+    return replace(table, values=values)
+
+
+def _of(known: set[Any], labels: Any) -> Any:
+    """Labels that are not among the known become missing."""
+    return np.array([v if v in known else None for v in labels] + [None], dtype=object)[:-1]
+
+
 def _outputs(names: list[str], rng: Rng) -> list[str]:
     if len(names) < 2 or rng.random() < 0.4:
         return []

@@ -188,3 +188,12 @@ def check_n_jobs(n_jobs: Any) -> None:
     whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
     fine = n_jobs is None or (whole and n_jobs != 0)
     require(fine, "n_jobs", "a whole number other than 0, or None", n_jobs)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """The source of everything random, of a seed or a generator; None is a fixed seed."""
+    try:
+        return np.random.default_rng(0 if random_state is None else random_state)
+    except (TypeError, ValueError):
+        what = "expected random_state to be a seed, a numpy Generator or None"
+        raise DeclarationError(what, got=random_state, option="random_state") from None

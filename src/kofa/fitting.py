@@ -60,6 +60,7 @@ class FactorFit:
     samples: Samples
     Z: Array  # their factors, as users see them
     run: Run
+    most_factors: int  # that it looked for
 
     def factors(self) -> Any:
         """The factors of the samples: an array or DataFrame (N, K)."""
@@ -71,6 +72,13 @@ class FactorFit:
             _warn_of_growth(self.fitted.bounds, parameters)
         if self.run.hit_ceiling:
             _warn_of_ceiling(self.fitted.n_factors, parameters)
+        wanted = parameters.n_factors
+        if parameters.outputs and wanted is not None and wanted > self.most_factors:
+            warn(
+                f"n_factors={wanted}, but with outputs at most {self.most_factors} factors are "
+                f"looked for, among which those are chosen that carry the outputs: set it to "
+                f"{self.most_factors} or less, or leave it out. Without outputs there is no limit."
+            )
 
 
 def fit(
@@ -143,7 +151,7 @@ def _finished(
         _fit_samples(fit_data, Z),
         explained=_explained(found, basis, own_Z, stage),
     )
-    return FactorFit(fitted, fit_data.samples, Z, run)
+    return FactorFit(fitted, fit_data.samples, Z, run, found.settings.n_factors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +322,8 @@ def _holes_in_fit(fit_data: FitData, found: Inferred, rng: np.random.Generator) 
             rows = np.flatnonzero(
                 fit_data.seen(name) & np.any([fit_data.seen(n) for n in others], 0)
             )
+            if not len(rows):
+                continue
             rows = np.sort(rng.choice(rows, min(len(rows), tuning.HOLES_ROWS), replace=False))
             given = Prediction(found.views, found.run.state, *fit_data.sample(others, rows))
             variance[name] = given.mean_variance_of_holes(name)

@@ -71,7 +71,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         the weights of kernels are learnt from them.
     n_init : int
         Number of starts: the first from the leading directions of the views, the others from
-        these in a random rotation; the highest bound wins.
+        these as a random third of the columns shows them; the highest bound wins.
     max_iter : int
         Most iterations of one start.
     tol : float or None
@@ -123,6 +123,10 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         The bound after each iteration.
     lower_bound_terms_ : dict of str → array
         The same, by named term.
+    factors_changed_ : array of bool
+        Which iterations have other factors than the one before, since weak ones were removed, or a
+        trial with another number of them was taken: only there may the bound be lower. None in
+        files of kofa 0.2.
     n_factors_ : int
         The number of factors that were found, or at most as many as were set.
     n_iter_, converged_ : int, bool
@@ -308,6 +312,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         self.lower_bound_ = float(found.bounds[-1])
         self.lower_bounds_ = found.bounds
         self.lower_bound_terms_ = found.terms
+        self.factors_changed_ = found.factors_changed
 
     # ------------------------------------------------------------ names
 

@@ -99,12 +99,18 @@ def r2(truth: Array, predicted: Array, baseline: Array) -> Array:
     >>> r2(np.array([[1.0], [3.0]]), np.array([[1.0], [2.0]]), np.array([2.0]))
     array([0.5])
     """
-    return explained((truth - predicted) ** 2, (truth - baseline) ** 2)
+    return explained(_squares(truth - predicted), _squares(truth - baseline))
 
 
 def rmse(truth: Array, predicted: Array) -> Array:
     """√ mean (y − ŷ)²."""
-    return np.sqrt(column_means((truth - predicted) ** 2))
+    return np.sqrt(column_means(_squares(truth - predicted)))
+
+
+def _squares(errors: Array) -> Array:
+    """Infinite where they are too large: few values of many sizes may have any mean."""
+    with np.errstate(over="ignore"):
+        return np.asarray(errors**2)
 
 
 def coverage(truth: Array, lower: Array, upper: Array) -> Array:

@@ -140,6 +140,18 @@ def test_what_cannot_work_is_said(client, tables, monkeypatch):  # noqa: F811
         model.fit({"b": dask_array.from_array(tables["b"])})
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_samples_that_lack_a_view_are_few_enough_for_memory(client, rng):
+    z = rng.standard_normal((30, 2))
+    data = {name: z @ rng.standard_normal((2, 4)) for name in "xy"}
+    data["x"][20:] = np.nan
+    for outputs in (None, ["y"]):
+        asked = {"outputs": outputs, "max_iter": 5}
+        here, there = (kofa.FactorModel(**asked, engine=e).fit(data) for e in ("memory", client))
+        found, expected = (m.predict({"x": data["x"][:5]}, "y") for m in (there, here))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_a_scheduler_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(dask_tasks, "_PATIENCE", 0.5)
     began = time.monotonic()

@@ -65,3 +65,22 @@ def test_trials_with_other_factors_take_no_more_iterations_than_are_allowed():
         ended.append(model.converged_)
     assert not ended[0]
     assert ended[-1]
+
+
+def test_more_factors_than_are_looked_for_with_outputs_warn(rng):
+    x = rng.standard_normal((30, 3))
+    model = FactorModel(n_factors=301, outputs=["y"])
+    with pytest.warns(UserWarning, match="n_factors=301, but with outputs at most 300"):
+        model.fit({"x": x, "y": x[:, :1]})
+
+
+def test_every_iteration_after_which_the_bound_fell_is_marked():
+    """A trial with other numbers of factors goes on from a lower bound."""
+    seen = []
+    model = FactorModel(callback=lambda i: seen.append(i) and None).fit(few_columns(1000, 3))
+    fell = np.diff(model.lower_bounds_) < 0
+    assert fell.any()
+    assert model.factors_changed_[1:][fell].all()
+    assert not model.factors_changed_.all()
+    told = np.diff([i.lower_bound for i in seen]) < 0
+    assert np.array([i.factors_changed for i in seen[1:]])[told].all()

@@ -30,8 +30,9 @@ def explained(y, Z, energy=None):
     """The engine of an output, and what is known of it from Z."""
     engine = InMemory(Rows.stack({"y": Observations.from_values(y.copy())}))
     energy = np.ones(Z.shape[1]) if energy is None else energy
-    alone = unexplained(engine, {"y": OUTPUT})["y"]
-    return engine, regress(engine, "y", OUTPUT, Z, energy, alone, np.random.default_rng(0)).view
+    rng = np.random.default_rng(0)
+    alone = unexplained(engine, engine, {"y": OUTPUT}, rng)["y"]
+    return engine, regress(engine, "y", OUTPUT, Z, energy, alone, rng).view
 
 
 def weights_without(n, y, Z, view):
@@ -153,3 +154,90 @@ def test_more_iterations_hardly_change_what_complete_kernels_predict(rng, monkey
     often = np.asarray(model.fit({"x": X[:60], "y": y[:60]}).predict({"x": X[60:]}, "y"))
     assert model.n_iter_ > 20
     np.testing.assert_allclose(once, often, atol=0.01)
+
+
+# ---------------------------------------------------------------- views that hardly overlap
+
+
+def two_cohorts(kind, n=60):
+    """x in the first half, and y of some kind, its first column in the other half only."""
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((n, 2))
+    x, eta = z @ rng.standard_normal((2, 5)), z @ rng.standard_normal((2, 3))
+    values = {
+        "Real": 5.0 + 3.0 * eta,
+        "Positive": np.exp(0.3 * eta),
+        "Binary": (eta > 0.5).astype(float),
+        "Count": rng.poisson(np.exp(0.2 * eta + 1.0)).astype(float),
+        "Categorical": np.array(["a", "b", "c"], dtype=object)[eta.argmax(axis=1)],
+    }
+    x[n // 2 :], y = np.nan, values[kind]
+    if kind == "Categorical":
+        y[: n // 2] = None
+    else:
+        y[: n // 2, 0] = np.nan
+    return x, y
+
+
+NOT_TOGETHER = "ignore:.*no sample has a value together"
+
+
+@pytest.mark.filterwarnings(NOT_TOGETHER)
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("kind", ["Real", "Positive", "Binary", "Count"])
+def test_column_that_no_factor_has_seen_is_predicted_by_its_own_values(
+    kind, kernel, outputs, engine
+):
+    x, y = two_cohorts(kind)
+    views = {"x": kofa.Real(kernel=kernel), "y": getattr(kofa, kind)()}
+    model = kofa.FactorModel(views, outputs=outputs, engine=engine).fit({"x": x, "y": y})
+    own = y[30:, 0]
+    if kind == "Binary":
+        found = model.predict_proba({"x": x[:9]}, "y")[:, 0]
+        np.testing.assert_allclose(found, (own.sum() + 0.5) / (len(own) + 1.0), rtol=0.01)
+        return
+    mean, std = (table[:, 0] for table in model.predict({"x": x[:9]}, "y", return_std=True))
+    np.testing.assert_allclose(np.median(mean), own.mean(), rtol=0.1)
+    np.testing.assert_allclose(np.median(std), own.std(), rtol=0.3)
+
+
+@pytest.mark.filterwarnings(NOT_TOGETHER)
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+def test_other_columns_are_predicted_as_without_one_that_no_factor_has_seen(outputs):
+    x, y = two_cohorts("Count")
+    views = {"x": kofa.Real(), "y": kofa.Count()}
+    options = {"outputs": outputs, "n_factors": 2}
+    both, rest = (
+        kofa.FactorModel(views, **options).fit({"x": x, "y": table}).predict({"x": x[:9]}, "y")
+        for table in (y, y[:, 1:])
+    )
+    np.testing.assert_allclose(both[:, 1:], rest, rtol=0.05)
+
+
+@pytest.mark.filterwarnings(NOT_TOGETHER)
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("kind", ["Real", "Binary", "Count", "Categorical"])
+def test_views_of_different_samples_can_be_fitted(kind, kernel, outputs):
+    x, y = two_cohorts(kind)
+    y[:30] = None if kind == "Categorical" else np.nan
+    views = {"x": kofa.Real(kernel=kernel), "y": getattr(kofa, kind)()}
+    model = kofa.FactorModel(views, outputs=outputs).fit({"x": x, "y": y})
+    if kind in ("Binary", "Categorical"):
+        found = model.predict_proba({"x": x[:9]}, "y").mean(axis=0)
+        values = y[30:]
+        rate = values.mean(axis=0) if kind == "Binary" else [(values == c).mean() for c in "abc"]
+        np.testing.assert_allclose(found, rate, atol=0.03)
+    else:
+        np.testing.assert_allclose(
+            model.predict({"x": x[:9]}, "y"), np.tile(y[30:].mean(axis=0), (9, 1)), rtol=0.05
+        )
+
+
+def test_columns_that_no_factor_has_seen_are_named():
+    x, y = two_cohorts("Real")
+    model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}, outputs=["y"])
+    with pytest.warns(UserWarning, match=r"'y', column 0: no sample has a value together.*'x'"):
+        model.fit({"x": x, "y": y})

@@ -7,6 +7,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 import kofa
 from kofa.engines import condensed
@@ -142,3 +143,23 @@ def test_cross_validation_takes_the_workers_of_joblib(data, monkeypatch):
     outside = kofa.cross_validate(model, data, cv=2)
     assert seen == [("ThreadingBackend", 2), ("LokyBackend", 1)]
     assert inside.equals(outside)
+
+
+@pytest.mark.filterwarnings("ignore:All 10 factors are in use")
+def test_starts_lead_to_different_optima_which_random_state_repeats():
+    x = {"x": load_breast_cancer().data}
+
+    def bounds(**options):
+        ends = {}
+        model = kofa.FactorModel(
+            None, 10, n_init=4, callback=lambda i: ends.update({i.start: i.lower_bound}), **options
+        )
+        return model.fit(x).lower_bound_, list(ends.values())
+
+    best, ends = bounds()
+    assert best == max(ends) > ends[0] + 10.0
+    assert min(abs(np.diff(ends))) > 0.1
+    assert bounds() == (best, ends)
+    _, others = bounds(random_state=1)
+    assert others[0] == ends[0]  # which is not random
+    assert others[1:] != ends[1:]

@@ -314,3 +314,17 @@ def test_missing_weights_are_refused(weights):
     assert str(error.value) == message
     with pytest.raises(kofa.DataError, match="expected at least 3 features but got 2"):
         enrich(np.ones(2), {"x": [0]})
+
+
+def test_draws_of_absolute_weights_follow_from_random_state(rng):
+    x = rng.standard_normal((60, 1)) * np.repeat([2.0, 0.0], 15) + rng.standard_normal((60, 30))
+    options = {"data": {"x": x}, "absolute": True, "min_size": 3}
+    sets = {"first": range(8), "last": range(12, 30)}
+
+    def p_values(seed, **own):
+        model = kofa.FactorModel(random_state=seed).fit({"x": x})
+        return model.enrich("x", sets, **options, **own).p.tolist()
+
+    assert p_values(None) == p_values(0) == p_values(1, random_state=0)
+    assert p_values(1) != p_values(0)
+    assert p_values(1) == p_values(1)

@@ -9,6 +9,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.metrics import roc_auc_score
 
 import kofa
+from kofa import tuning
 from kofa.kernels.evidence import Objective
 from kofa.kernels.learning import learn
 from kofa.kernels.outputs import Outputs, resolution
@@ -202,3 +203,15 @@ def test_outputs_know_which_entries_are_observed(rng):
     Y = rng.standard_normal((30, 4))
     Y[rng.random(Y.shape) < 0.3] = np.nan
     np.testing.assert_array_equal(Outputs.of(Y, Groups(np.arange(4), 4)).seen, ~np.isnan(Y))
+
+
+def test_rows_of_the_race_follow_from_random_state(rng, monkeypatch):
+    monkeypatch.setattr(tuning, "RACE_ROWS", 20)
+    X = rng.standard_normal((60, 3))
+    y, seen = np.sin(X[:, :1]), []
+    some = Objective.some
+    monkeypatch.setattr(Objective, "some", lambda self, r: seen.append(r.tolist()) or some(self, r))
+    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
+    for seed in (None, 0, 1):
+        kofa.FactorModel(views, outputs=["y"], random_state=seed).fit({"x": X, "y": y})
+    assert seen[0] == seen[1] != seen[2]

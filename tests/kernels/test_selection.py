@@ -349,7 +349,7 @@ def test_wider_kernels_give_the_outputs_the_variance_they_gave(rng):
     mixture = kofa.Mixture([kofa.Linear(), kofa.RBF(), kofa.Laplacian(2.0), kofa.Laplacian()])
     views = {"x": kofa.Real(kernel=mixture, sparse=True), "y": kofa.Real()}
     fit_data = FitData.read(views, {"x": X, "y": y}, ["y"])
-    before, training = learn_kernels(fit_data, rng), fit_data.training_set(fit_data.complete)
+    before, training = learn_kernels(fit_data, rng, rng), fit_data.training_set(fit_data.complete)
     after = with_wider_kernels(fit_data, before, training, 2.0)
     old, new = (components(one.kernels["x"]) for one in (before, after))
     widths = [[getattr(k, "width", 1.0) for _, k in mine] for mine in (old, new)]

@@ -524,3 +524,29 @@ def test_no_prediction_is_better_than_a_saturated_one():
     best = likelihood.tangent(np.broadcast_to(t, (len(eta), 5)), eta + np.zeros(5))[0].max(axis=0)
     np.testing.assert_allclose(likelihood.saturated(t)[0], best, atol=1e-4)
     assert Bernoulli(2).saturated(t) == 0.0
+
+
+def test_likelihood_of_large_counts_has_all_its_digits():
+    """Near its peak it is −½ log(2πt) − (μ − t)²/2t, of terms that are t log t."""
+    t = np.array([[1e6], [1e9], [1e9 + 30_000.0]])
+    kind = Poisson(np.array([1e9]), np.array([4e9]))
+    eta = np.log(np.expm1(t[:, :1] / 1e9))
+    value, slope = kind.tangent(t, eta)
+    np.testing.assert_allclose(value, -0.5 * np.log(2 * np.pi * t), rtol=0, atol=1e-6)
+    assert (np.abs(slope) < 1.0).all()
+    moved = np.log(np.expm1((t + np.sqrt(t)) / 1e9))
+    np.testing.assert_allclose(kind.tangent(t, moved)[0] - value, -0.5, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:The bound was still growing")
+def test_bound_of_large_counts_does_not_fall():
+    counts = np.floor(np.random.default_rng(5).random((4, 3)) * 1e9)
+    model = kofa.FactorModel({"n": kofa.Count()}, tol=0.0, max_iter=40).fit({"n": counts})
+    rise = np.diff(model.lower_bounds_)[~model.factors_changed_[1:]]
+    assert rise.min() > -1e-6
+
+
+def test_counts_of_which_no_bound_is_known_are_refused():
+    counts = np.floor(np.random.default_rng(0).random((4, 2)) * [10, 1e15])
+    with pytest.raises(kofa.DataError, match=r"'n', column 1.*at most 1e\+11.*kofa\.Positive"):
+        kofa.FactorModel({"n": kofa.Count()}).fit({"n": counts})

@@ -177,9 +177,9 @@ def test_fit_that_ended_with_pruning_can_be_given_more(tmp_path, monkeypatch):
     # Of the directions above the noise none goes: it starts with all.
     monkeypatch.setattr(fit, "spectral", lambda engine, k, rng, _: spectral(engine, k, rng))
     model, data = model_of("two tables")
-    pruned = []
-    model.set_params(n_factors=7, callback=lambda i: pruned.append(i.pruned) and None).fit(data)
-    options = {"n_factors": 7, "max_iter": 1 + pruned.index(True), "checkpoint": tmp_path / "c"}
+    model.set_params(n_factors=7).fit(data)
+    pruned = int(np.flatnonzero(model.factors_changed_)[0])
+    options = {"n_factors": 7, "max_iter": pruned, "checkpoint": tmp_path / "c"}
     short, _ = model_of("two tables", **options)
     short.fit(data)
     again, _ = model_of("two tables", **options)

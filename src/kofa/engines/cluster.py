@@ -73,6 +73,14 @@ class OnWorkers:
         whole = np.concatenate(gathered(self.client, self.parts))
         return whole if dtype is None else whole.astype(dtype)
 
+    @cached_property
+    def _whole(self) -> Array:
+        return np.asarray(self)
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Those of some samples, for a part of the rows that is small enough for memory."""
+        return np.asarray(self._whole[rows])
+
 
 # ---------------------------------------------------------------- the engine
 

@@ -195,4 +195,4 @@ def _centred(view: Observations) -> Array:
     """The values less the mean of what is observed in each column; zero where missing."""
     if not view.augmented:  # scaled, or centred as a kernel, before
         return view.values
-    return (view.values - view.y_sum / view.n[view.columns.label]) * view.mask
+    return (view.values - view.y_sum / np.maximum(view.n, 1.0)[view.columns.label]) * view.mask

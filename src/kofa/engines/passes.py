@@ -152,7 +152,10 @@ class ByPasses(BlockEngine):
                 for _, own in self._visit(partial(_sums_at, etas=tangents), 1, views=views):
                     sums = [(y + dy, n + dn) for (y, n), (dy, dn) in zip(sums, own, strict=True)]
                 of_views = zip(views.items(), sums, strict=True)
-                means = {key: y / n[view.columns.label] for (key, view), (y, n) in of_views}
+                means = {
+                    key: y / np.maximum(n, 1.0)[view.columns.label]
+                    for (key, view), (y, n) in of_views
+                }
             self._starts |= {n: (tangents[n], means[n]) for n in views}
         return self._starts[name]
 

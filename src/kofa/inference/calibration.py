@@ -23,7 +23,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from kofa import tuning
-from kofa.inference.engine import Engine
+from kofa.inference.engine import Engine, Latents
 from kofa.inference.held_out import left_out
 from kofa.inference.local_step import known
 from kofa.inference.observations import Observations, Rows
@@ -111,13 +111,24 @@ def _centre(data: Observations, away: Array, variance: Array, rate: Array) -> Ar
     """
     assert data.likelihood is not None
     at_mean = data.likelihood.at_mean
-    n = np.maximum(data.mask.sum(axis=0), 1.0)
+    n = np.broadcast_to(data.mask, away.shape).sum(axis=0)
     centre = at_mean(rate)
     for _ in range(_ROUNDS):
         p = np.where(data.mask, data.likelihood.probability(centre + away, variance), 0.0)
-        p = np.clip(p.sum(axis=0) / n, 1e-12, 1.0 - 1e-12)
-        centre = centre + at_mean(rate) - at_mean(p)
+        p = np.clip(p.sum(axis=0) / np.maximum(n, 1.0), 1e-12, 1.0 - 1e-12)
+        centre = centre + np.where(n > 0, at_mean(rate) - at_mean(p), 0.0)
     return np.asarray(centre)
+
+
+def overdispersion_of(
+    engine: Engine, name: str, view: ViewPosterior, Z: Latents, rng: np.random.Generator
+) -> Array:
+    """`overdispersion` of a view, from a sample of its rows."""
+    rows = engine.sample(name, rng)
+    if not len(rows):
+        return np.zeros(view.n_columns)
+    copies = float(engine.observed([name]).sum()) / len(rows)
+    return overdispersion(engine.view(name, rows), view, engine.take(Z, rows), copies)
 
 
 def overdispersion(data: Observations, view: ViewPosterior, Z: Array, copies: float) -> Array:

@@ -38,7 +38,7 @@ def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journ
         journal.ended(now)
     # The journal does not know of this sweep: a run that is given more iterations goes on from
     # before it.
-    return _with_own_bound(engine, plan, now) if now.history[-1].pruned else now
+    return _with_own_bound(engine, plan, now) if now.pruned else now
 
 
 def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
@@ -58,7 +58,7 @@ def _with_own_bound(engine: Engine, plan: Plan, now: Run) -> Run:
     """After a last iteration that pruned: one more sweep, so that the bound is of what is left."""
     step = _step(engine, now.state, now.Z)
     total, terms = plan.total(step.bound)
-    last = replace(now.history[-1], lower_bound=total, terms=terms)
+    last = replace(now.history[-1], lower_bound=total, terms=terms, factors_changed=True)
     return replace(now, state=step.end, Z=step.Z, history=(*now.history[:-1], last))
 
 
@@ -75,7 +75,7 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     now = replace(now, state=state, Z=step.Z, trail=trail, floor=step.bound.total)
     if now.converged and any(engine.likelihoods.values()):
         now = _with_curvature_ratios(engine, now, step)
-    if now.history[-1].pruned:
+    if now.pruned:
         return kept(engine, now, telling)
     if plan.settings.rotate and not now.converged:
         return _rotated(engine, now, stats)
@@ -126,7 +126,7 @@ def _recorded(
     """With one iteration more, and whether the bound stands still."""
     total, terms = plan.total(bound)
     pruned = n_factors < len(stats.z_sum)
-    iteration = Iteration(len(now.history) + 1, total, terms, n_factors, pruned)
+    iteration = Iteration(len(now.history) + 1, total, terms, n_factors, now.pruned)
     stopped = bool(notify(iteration))
     watched = plan.watched(bound)
     enough = plan.settings.tol * stats.n_samples
@@ -141,6 +141,7 @@ def _recorded(
         converged=plan.settled or quiet >= plan.settings.patience,
         stopped=stopped,
         ended=False,
+        pruned=pruned,
     )
 
 

@@ -87,13 +87,13 @@ def _further(engine: Engine, plan: Plan, now: Run, n_iter: int) -> Run:
 
 def _accepted(engine: Engine, found: Run, trial: _Trial, notify: Callback) -> Run:
     """The run as it goes on with a trial, of which the callback hears now, and may stop it."""
-    before = len(found.history)
-    for n, iteration in enumerate(trial.end.history, 1):
+    before, end = len(found.history), _changed(trial.end)
+    for n, iteration in enumerate(end.history, 1):
         if notify(replace(iteration, n_iter=before + n)):
             # The same again, up to where it stops
-            end = _further(engine, trial.plan, trial.begin, n)
-            return replace(_after(_changed(found), end), stopped=True, converged=False)
-    return _after(_changed(found), trial.end)
+            end = _changed(_further(engine, trial.plan, trial.begin, n))
+            return replace(_after(found, end), stopped=True, converged=False)
+    return _after(found, end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,14 +246,16 @@ def _run_on(engine: Engine, plan: Plan, found: Run, notify: Callback, journal: J
         turn=tuning.LATER_ROTATION,
         trail=found.trail,
         floor=found.floor,
+        pruned=found.pruned,
     )
     settings = replace(plan.settings, max_iter=left)
     return _after(found, run(engine, replace(plan, settings=settings), begin, tell, journal))
 
 
-def _changed(found: Run) -> Run:
-    """With fewer factors from here on."""
-    return replace(found, history=(*found.history[:-1], replace(found.history[-1], pruned=True)))
+def _changed(trial: Run) -> Run:
+    """A run that goes on with other factors than there were before it."""
+    first, *others = trial.history
+    return replace(trial, history=(replace(first, factors_changed=True), *others))
 
 
 def _after(found: Run, more: Run) -> Run:

@@ -90,7 +90,7 @@ class Observations:
         view, eta = self, np.zeros(self.values.shape[1])
         for _ in range(START_STEPS if self.augmented else 0):
             view = self.at(np.broadcast_to(eta, self.values.shape))
-            eta = view.y_sum / self.n[self.columns.label]
+            eta = view.y_sum / np.maximum(self.n, 1.0)[self.columns.label]
         return view
 
     def take(self, where: slice | IntArray) -> Observations:

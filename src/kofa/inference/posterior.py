@@ -129,7 +129,7 @@ class Weights:
         if not isinstance(self.basis, OwnBases):
             return replace(self, z_mean=np.asarray(self.z_mean))
         basis, z_mean = np.asarray(self.basis), np.asarray(self.z_mean)
-        return replace(self, basis=basis, scales=np.ones(self.scales.shape), z_mean=z_mean)
+        return replace(self, basis=basis, scales=np.array(self.scales), z_mean=z_mean)
 
     def traces(self, S: Packed) -> Array:
         """tr(S_g Σ_wd) of every column, for a packed matrix of each group (G, K(K+1)/2): (D,)."""

@@ -41,7 +41,7 @@ def read_out(
     seen = inner.observed()
     treated = {other: replace(roles[other], exact=roles[other].kernelized) for other in others}
     outer, target = engine.part([name], seen), {name: replace(roles[name], output=True)}
-    alone = unexplained(outer, target)
+    alone = unexplained(outer, engine, target, rng)
 
     def explained(treated: Mapping[str, Role], anew: bool, most: int) -> tuple[State, Latents]:
         state = _of_few_sweeps(inner, treated, found, anew, most, rng)

@@ -15,6 +15,7 @@ import numpy as np
 
 from kofa import tuning
 from kofa.inference.bound import view_terms
+from kofa.inference.calibration import overdispersion_of
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.global_step import update_view, update_weights
 from kofa.inference.held_out import choose_scale, left_out
@@ -60,13 +61,64 @@ class Regression:
         return sum(self.terms.values())
 
 
-def unexplained(engine: Engine, roles: Mapping[str, Role]) -> dict[str, dict[str, float]]:
-    """The terms of the bound of each view if no factor explained it."""
-    found, n = {}, engine.n_samples
+@dataclass(frozen=True, eq=False)
+class Unexplained:
+    """A view if no factor explained it."""
+
+    terms: dict[str, float]  # of the bound
+    unseen: BoolArray  # (D,): columns that none of the samples has
+    prior: ViewPosterior | None  # what all samples say of these, if there are some
+
+    def completed(self, view: ViewPosterior) -> ViewPosterior:
+        """With the mean and the variance of unseen columns, and no weights of theirs."""
+        if self.prior is None:
+            return view
+        q, own, unseen = view.weights, self.prior.weights, self.unseen
+        weights = replace(
+            q,
+            y_mean=np.where(unseen, own.y_mean, q.y_mean),
+            bias_variance=np.where(unseen, own.bias_variance, q.bias_variance),
+            scales=np.where(unseen[:, None], LEAST_ENERGY, q.scales),
+        )
+        gamma = np.where(unseen, 1.0 / LEAST_ENERGY, view.column_precision)
+        extra, tau = self.prior.overdispersion, view.tau
+        if view.overdispersion is not None and extra is not None:
+            extra = np.where(unseen, extra, view.overdispersion)
+        if isinstance(tau, Gamma) and isinstance(self.prior.tau, Gamma):
+            shape = np.where(unseen, self.prior.tau.shape, tau.shape)
+            tau = Gamma(shape, np.where(unseen, self.prior.tau.rate, tau.rate))
+        gamma_of = Gamma(gamma, np.ones(len(gamma)))
+        return replace(view, weights=weights, gamma=gamma_of, tau=tau, overdispersion=extra)
+
+
+def unexplained(
+    engine: Engine, whole: Engine, roles: Mapping[str, Role], rng: np.random.Generator
+) -> dict[str, Unexplained]:
+    """Each view of an engine, if no factor explained it; `whole` has all samples."""
+    found = {}
     for name, s in centred(engine.summarise(engine.zeros(1))).items():
-        view = start_view(roles[name], s, engine.likelihoods[name])
-        found[name] = _converged(_explained_by_nothing(view, 1), s, n).terms
+        view = _explained_by_nothing(start_view(roles[name], s, engine.likelihoods[name]), 1)
+        terms, prior = _converged(view, s, engine.n_samples).terms, None
+        if s.unseen.any():
+            prior = _without_factors(whole.part([name]), name, roles[name], rng)
+        found[name] = Unexplained(terms, s.unseen, prior)
     return found
+
+
+def _without_factors(
+    engine: Engine, name: str, role: Role, rng: np.random.Generator
+) -> ViewPosterior:
+    """A view that no factor explains."""
+    Z, likelihood = engine.zeros(1), engine.likelihoods[name]
+    stats = engine.summarise(Z)
+    s = centred(stats)[name]
+    view = _explained_by_nothing(start_view(role, s, likelihood), 1)
+    if likelihood is None:
+        return _converged(view, s, stats.n_samples).view
+    view = _refined(engine, name, _with_weights(view, s), Z, stats).view
+    if not likelihood.has("expected"):
+        return view
+    return replace(view, overdispersion=overdispersion_of(engine, name, view, Z, rng))
 
 
 def regress(
@@ -75,18 +127,21 @@ def regress(
     role: Role,
     Z: Latents,
     energy: Array,
-    alone: Mapping[str, float],
+    alone: Unexplained,
     rng: np.random.Generator,
 ) -> Regression:
     """A view from factors Z that are known, with more trust in those of more `energy` (K,).
 
-    `alone`: its terms if no factor explained it. If their sum is higher, none does. (Not for views
-    that are not Gaussian: their bound is too loose to say so.)
+    `alone`: it, if no factor explained it. If the bound is higher, none does. (Not for views that
+    are not Gaussian: their bound is too loose to say so.)
     """
     stats, likelihood = engine.summarise(Z), engine.likelihoods[name]
     s = centred(stats)[name]
     energy = np.maximum(energy, LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny))
     view = replace(start_view(role, s, likelihood), energy=energy)
+    if s.unseen.all():
+        view = _with_weights(_explained_by_nothing(view, len(energy)), s)
+        return Regression(view, alone.terms)
     if likelihood is not None:
         rows = engine.sample(name, rng)
         alpha = choose_scale(view, engine.view(name, rows), engine.take(Z, rows), energy)
@@ -96,10 +151,10 @@ def regress(
             view = _from_some(engine, name, view, Z, some)
         return _refined(engine, name, view, Z, stats)
     found = _converged(_at_best_scale(view, s, energy), s, stats.n_samples)
-    if found.bound >= sum(alone.values()):
+    if found.bound >= sum(alone.terms.values()):
         return found
     view = _explained_by_nothing(found.view, len(energy))
-    return Regression(_converged(view, s, stats.n_samples).view, dict(alone))
+    return Regression(_converged(view, s, stats.n_samples).view, alone.terms)
 
 
 def _with_weights(view: ViewPosterior, s: ViewStatistics) -> ViewPosterior:
@@ -139,6 +194,8 @@ def predicts_better(
     gain = variance = 0.0
     for name in engine.likelihoods:
         rows = engine.sample(name, rng)
+        if not len(rows):  # nothing is known together with the factors
+            continue
         data, copies = engine.view(name, rows), float(engine.observed([name]).sum()) / len(rows)
         before, after = (
             left_out_loss(data, state[name], engine.take(Z, rows), copies)

@@ -13,7 +13,7 @@ from kofa.inference.acceleration import Trail
 from kofa.inference.bound import Bound
 from kofa.inference.posterior import State, n_factors_of
 from kofa.inference.role import Role
-from kofa.linalg import Array
+from kofa.linalg import Array, BoolArray
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,9 @@ class Iteration:
         Its named terms, which add up to it.
     n_factors : int
         The number of factors now.
-    pruned : bool
-        Whether factors were removed at the end of it; the next bound may then be lower.
+    factors_changed : bool
+        Whether it has other factors than the one before: weak ones were removed, or a trial with
+        another number of them was taken. Only then may its bound be lower.
     start : int
         Which of `n_init` starts it is, from 0.
 
@@ -64,10 +65,9 @@ class Iteration:
     lower_bound: float
     terms: dict[str, float]
     n_factors: int
-    # Factors were removed at the end of this iteration: the next bound may be lower. (So it may
-    # where weak factors are left out on trial, and `n_factors` falls.) After the last iteration
-    # the model keeps the bound of what is left in the place of this one.
-    pruned: bool
+    # After a last iteration at whose end factors were removed, the model keeps the bound of what is
+    # left in the place of its own.
+    factors_changed: bool
     start: int = 0
 
 
@@ -126,6 +126,7 @@ class Run:
         default_factory=Trail
     )  # the last iterations, from which the next is foreseen
     floor: float = -np.inf  # the bound that the next iteration must not fall below, if known
+    pruned: bool = False  # factors were removed at the end of the last iteration
     converged: bool = False
     stopped: bool = False  # by the callback
     ended: bool = False
@@ -136,11 +137,12 @@ class Run:
         return self.history[-1].lower_bound
 
     @property
-    def path(self) -> tuple[Array, dict[str, Array]]:
-        """The bound after each iteration, and its terms."""
+    def path(self) -> tuple[Array, dict[str, Array], BoolArray]:
+        """The bound after each iteration, its terms, and where the factors changed before."""
         bounds = np.array([i.lower_bound for i in self.history])
         names = self.history[0].terms
-        return bounds, {name: np.array([i.terms[name] for i in self.history]) for name in names}
+        terms = {name: np.array([i.terms[name] for i in self.history]) for name in names}
+        return bounds, terms, np.array([i.factors_changed for i in self.history])
 
     @property
     def n_factors(self) -> int:

@@ -97,7 +97,7 @@ def spectral(
 def in_random_rotation(
     engine: Engine, Z: Latents, n_factors: int, rng: np.random.Generator
 ) -> Latents:
-    """Another start in the same directions: none of its factors is one of the first start's.
+    """Others in the same directions: none of these factors is one of those.
 
     (Directions at random, without regard to the views, leave so much noise at first that most
     factors are given up: 5 of 16 stay on breast cancer data, and the bound is far lower.)

@@ -173,6 +173,7 @@ class ViewStatistics:
     R: Array  # (D, K): Σ y ⟨z⟩ᵀ − n ȳ z̄ᵀ
     excess: float
     rounding: float
+    unseen: BoolArray  # (D,): columns that no row has
     # The residuals of the weights that were asked for last: noise and bound need the same.
     residuals: dict[tuple[Weights, float], Array] = field(default_factory=dict)
 
@@ -201,19 +202,33 @@ def centred(stats: Statistics) -> dict[str, ViewStatistics]:
 
 def _centred_view(stats: Statistics, name: str, groups: slice) -> ViewStatistics:
     n, columns, sums = stats.n_group[groups][:, 0], stats.columns[name], stats.views[name]
+    unseen = n == 0
+    # As if two rows had it, each a standard deviation from the mean: then all is finite.
+    n = np.where(unseen, 2.0, n)
     z, S, M = (
         _of_view(one, groups, columns) for one in (stats.z_group, stats.S_group, stats.M_group)
     )
     z_mean = _means(z, stats.n_group, n)
     y_mean = sums.y_sum / n[columns.label]
-    y_square = sums.y_square - sums.y_sum * y_mean
+    unseen = unseen[columns.label]
+    y_square = np.where(unseen, 2.0, sums.y_square - sums.y_sum * y_mean)
     packed = _less_mean(S, n, z_mean)
     of_means = _less_mean(M, n, z_mean) if name in stats.augmented else None
     R = z_mean[columns.label]
     R *= sums.y_sum[:, None]
     R = np.subtract(sums.R, R, out=R)
     return ViewStatistics(
-        n, columns, y_mean, y_square, z_mean, packed, of_means, R, sums.excess, sums.rounding
+        n,
+        columns,
+        y_mean,
+        y_square,
+        z_mean,
+        packed,
+        of_means,
+        R,
+        sums.excess,
+        sums.rounding,
+        unseen,
     )
 
 

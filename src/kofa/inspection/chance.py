@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,14 @@ class Chance:
         return cls(np.ones(shape), np.zeros(shape), n_features - 2)
 
     @classmethod
-    def of_data(cls, left: Residuals, noise: Array, members: csr_array, absolute: bool) -> Chance:
+    def of_data(
+        cls,
+        left: Residuals,
+        noise: Array,
+        members: csr_array,
+        absolute: bool,
+        rng: np.random.Generator,
+    ) -> Chance:
         """Of features that go together as residuals do, in the share of noise (S, K).
 
         True weights are in a set by chance alone, however its features go together; the noise that
@@ -37,7 +45,9 @@ class Chance:
         """
         if absolute:
             shares, which = np.unique(noise.max(axis=0), return_inverse=True)
-            drawn = [_moments(sizes(left, share), _DRAWS - 1, members) for share in shares]
+            # The same draws for each share
+            z = (sizes(left, share, deepcopy(rng)) for share in shares)
+            drawn = [_moments(one, _DRAWS - 1, members) for one in z]
             found = [drawn[k] for k in which]
         else:
             whole = _moments(left.z, left.freedom, members)
@@ -109,12 +119,11 @@ def root_of_size(weights: Array) -> Array:
     return np.asarray(np.sqrt(np.abs(weights)))
 
 
-def sizes(left: Residuals, noise: float) -> Array:
+def sizes(left: Residuals, noise: float, rng: np.random.Generator) -> Array:
     """√|w| for weights drawn at random, as z scores (draws, D).
 
     A share of the variance of the weights is noise, that is, of factors that are drawn at random.
     """
-    rng = np.random.default_rng(0)
     together = rng.standard_normal((_DRAWS, len(left.z))) @ np.nan_to_num(left.z)
     alone = rng.standard_normal(together.shape) * np.sqrt(left.freedom)
     constant = np.isnan(left.z).all(axis=0)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 from scipy.sparse import csr_array
 
-from kofa.checks import check_number, check_word, flag, hint, is_among, require
+from kofa.checks import check_number, check_word, flag, generator, hint, is_among, require
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.inspection.chance import Chance, Residuals, difference_of_means, root_of_size
@@ -41,6 +41,7 @@ def enrich(
     min_size: int = 10,
     max_size: int | None = None,
     n_leading: int = 10,
+    random_state: Any = None,
 ) -> Any:
     """Test whether the weights of feature sets differ from those of the other features.
 
@@ -84,6 +85,8 @@ def enrich(
         Sets of which fewer or more features are found are left out.
     n_leading : int
         How many features of a set to name.
+    random_state : int, numpy Generator or None
+        Seed of the draws by which `absolute` with `data` knows what is chance; None is a fixed one.
 
     Returns
     -------
@@ -122,7 +125,8 @@ def enrich(
     W = _scores(_checked(table, features)[:, chosen], absolute, ranks)
     found = found_among(as_sets(sets), features, min_size, max_size)
     members = found.matrix
-    chance = _chance(table, chosen, members, data, factors, absolute)
+    rng = generator(random_state)
+    chance = _chance(table, chosen, members, data, factors, absolute, rng)
     test = _t_test(W, members, chance, "positive" if absolute else sign)
     return _as_table([names[k] for k in chosen], features, W, found, test, n_leading)
 
@@ -174,7 +178,13 @@ def _scores(W: Array, absolute: bool, ranks: bool) -> Array:
 
 
 def _chance(
-    weights: Table, chosen: list[int], members: csr_array, data: Any, factors: Any, absolute: bool
+    weights: Table,
+    chosen: list[int],
+    members: csr_array,
+    data: Any,
+    factors: Any,
+    absolute: bool,
+    rng: np.random.Generator,
 ) -> Chance:
     """How differences vary by chance: as features do in the data, or independently."""
     if data is None:
@@ -184,14 +194,15 @@ def _chance(
     values = view.dense[:, _places(weights, view)]
     if factors is None:  # all of the weights may be noise
         left = Residuals.fit(values, np.empty((len(values), 0)))
-        return Chance.of_data(left, np.ones((members.shape[0], len(chosen))), members, absolute)
+        noise = np.ones((members.shape[0], len(chosen)))
+        return Chance.of_data(left, noise, members, absolute, rng)
     scores, names = read_factors("factors", factors)
     columns = _columns(weights, chosen, scores, names)
     values, Z = on_common_samples(
         ("data", Table("data", values, view.samples)), ("factors", scores)
     )
     left = Residuals.fit(values, Z)
-    return Chance.of_data(left, left.noise_share(members)[:, columns], members, absolute)
+    return Chance.of_data(left, left.noise_share(members)[:, columns], members, absolute, rng)
 
 
 def _columns(

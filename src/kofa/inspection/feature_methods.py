@@ -28,6 +28,8 @@ from kofa.preparation.fitted import HasFit
 class FeatureTables(HasFit):
     """Tables of weights, features, landmarks and kernels: methods of a `FactorModel`."""
 
+    random_state: Any  # of the model
+
     def weights(self, view: str, tidy: bool = False, standardise: bool = False) -> Any:
         """⟨W⟩ of a view: what one unit of each factor adds.
 
@@ -121,7 +123,8 @@ class FeatureTables(HasFit):
             Tables of which the view is one, from which it is known how features go together. Pass
             it, or p-values of correlated features are too small.
         **options
-            Those of `kofa.inspection.enrich`, such as ``min_size``.
+            Those of `kofa.inspection.enrich`, such as ``min_size``. ``random_state`` is that of
+            the model where it is not given.
 
         Returns
         -------
@@ -139,6 +142,7 @@ class FeatureTables(HasFit):
         >>> dict(zip(table.set, table.direction))
         {'first': 'positive', 'last': 'negative'}
         """
+        options = {"random_state": self.random_state, **options}
         return of_model.enrich(self._fitted, view, sets, factor, data, options)
 
     def relevance_vectors(self, view: str) -> Any:

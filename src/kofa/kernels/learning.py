@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,6 +49,7 @@ def learn(
     landmarks: Sequence[Array],
     outputs: Outputs,
     max_iter: int | None = None,
+    fixed: np.random.Generator | None = None,
 ) -> Learnt:
     """The most likely kernels given the outputs.
 
@@ -58,8 +60,10 @@ def learn(
     landmarks : the same rows as the kernels want them for their second argument
     outputs : what they are to explain
     max_iter : most steps for relevances; None is `tuning.RELEVANCE_STEPS`
+    fixed : copies of it choose rows where some are enough, always the same; None is a fixed seed
     """
-    learner = _Learner(kernels, inputs, landmarks, outputs)
+    fixed = np.random.default_rng(0) if fixed is None else fixed
+    learner = _Learner(kernels, inputs, landmarks, outputs, fixed)
     with threads_for(float(len(outputs.Y)) ** 3):
         objective, theta = learner.alike()
         learnt = objective.learnt(theta)
@@ -79,9 +83,9 @@ def learn(
     return Learnt(learnt, v, noise, value)
 
 
-def _most_likely(objective: Objective) -> Array:
+def _most_likely(objective: Objective, fixed: np.random.Generator) -> Array:
     """θ from the best widths for each start of the weights, of which the better one goes on."""
-    few = _on_some(objective, tuning.RACE_ROWS)
+    few = _on_some(objective, tuning.RACE_ROWS, fixed)
 
     def cost(theta: Array) -> float:
         return few.negative(theta)[0]
@@ -99,12 +103,12 @@ def _most_likely(objective: Objective) -> Array:
     return theta
 
 
-def _on_some(objective: Objective, most: int) -> Objective:
+def _on_some(objective: Objective, most: int, fixed: np.random.Generator) -> Objective:
     """The objective on at most so many of its rows."""
     n = len(objective.outputs.Y)
     if n <= most:
         return objective
-    return objective.some(np.sort(np.random.default_rng(0).choice(n, most, replace=False)))
+    return objective.some(np.sort(deepcopy(fixed).choice(n, most, replace=False)))
 
 
 def _has_relevance(objective: Objective) -> bool:
@@ -144,11 +148,12 @@ class _Learner:
     inputs: Sequence[Array]
     landmarks: Sequence[Array]
     outputs: Outputs
+    fixed: np.random.Generator
 
     def alike(self) -> tuple[Objective, Array]:
         given = zip(self.kernels, self.inputs, self.landmarks, strict=True)
         objective = Objective([_first(*one) for one in given], self.outputs)
-        return objective, _most_likely(objective)
+        return objective, _most_likely(objective, self.fixed)
 
     def start(self, alike: Objective, theta: Array, factor: float) -> tuple[Objective, Array]:
         """The objective in which λ varies too, and a width at which all features count alike."""
@@ -212,7 +217,7 @@ class _Learner:
         and 144 labels. With many features it has to be better by more than chance.
         """
         n = len(self.outputs.Y)
-        order = np.random.default_rng(0).permutation(n)
+        order = deepcopy(self.fixed).permutation(n)
         rest, most = (
             np.sort(order[: n // tuning.RELEVANCE_HELD_OUT]),
             np.sort(order[n // tuning.RELEVANCE_HELD_OUT :]),
@@ -224,6 +229,7 @@ class _Learner:
             [X[most] for X in self.inputs],
             [V[most] for V in self.landmarks],
             self.outputs.some(most),
+            self.fixed,
         )
         alike, theta = some.alike()
         objective, begin = some.race(alike, theta, factor)

@@ -32,6 +32,7 @@ class Outputs:
         rounding = rounding if labels is None else np.where(labels, 0.0, rounding)
         floor = np.clip(rounding, tuning.LEAST_NOISE, tuning.MOST_ROUNDING)
         least = np.array([floor[noises.label == g].min() for g in range(noises.size)])
+        patterns = [(rows, columns) for rows, columns in patterns if len(rows)]
         return cls(
             np.clip(np.nan_to_num(Y), -tuning.OUTLIER, tuning.OUTLIER), noises, patterns, least
         )

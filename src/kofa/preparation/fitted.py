@@ -16,7 +16,7 @@ from kofa.inference.predictive import Basis
 from kofa.inference.regression import ReadOut
 from kofa.kernels.base import Kernel
 from kofa.kernels.kernel_map import KernelMap
-from kofa.linalg import Array
+from kofa.linalg import Array, BoolArray
 from kofa.preparation.prepare import FittedView
 
 
@@ -40,6 +40,8 @@ class Fitted:
     converged: bool
     bounds: Array  # after each iteration
     terms: Mapping[str, Array]  # the same, by named term
+    # Which iterations have other factors than the one before; None in models of kofa 0.2.
+    factors_changed: BoolArray | None = None
     samples: FitSamples | None = None
     names: tuple[str, ...] | None = None  # that a user gave the factors
     # What those factors explain of the samples of the fit; none in models of kofa 0.1.

@@ -29,7 +29,9 @@ class LearntKernels:
     noise: Array  # (G,): σ_g² of the outputs
 
 
-def learn_kernels(fit_data: FitData, rng: np.random.Generator) -> LearntKernels:
+def learn_kernels(
+    fit_data: FitData, rng: np.random.Generator, fixed: np.random.Generator
+) -> LearntKernels:
     """Widths, relevances and weights of the inputs, from the outputs explained directly."""
     _check_relevance(fit_data)
     kernels = {
@@ -42,10 +44,10 @@ def learn_kernels(fit_data: FitData, rng: np.random.Generator) -> LearntKernels:
     if len(rows) > tuning.LEARNING_ROWS:
         rows = np.sort(rng.choice(rows, tuning.LEARNING_ROWS, replace=False))
     training = fit_data.training_set(rows)
-    learnt, error = _learnt(fit_data, training, kernels)
+    learnt, error = _learnt(fit_data, training, kernels, fixed)
     along = _along_unlabelled(fit_data, kernels, rng)
     if along:
-        other, other_error = _learnt(fit_data, training, kernels | along)
+        other, other_error = _learnt(fit_data, training, kernels | along, fixed)
         learnt = other if other_error() <= tuning.UNLABELLED_GAIN * error() else learnt
     for name in kernels:
         if name in fit_data.inputs:
@@ -54,7 +56,10 @@ def learn_kernels(fit_data: FitData, rng: np.random.Generator) -> LearntKernels:
 
 
 def _learnt(
-    fit_data: FitData, training: TrainingSet, kernels: Mapping[str, Kernel]
+    fit_data: FitData,
+    training: TrainingSet,
+    kernels: Mapping[str, Kernel],
+    fixed: np.random.Generator,
 ) -> tuple[LearntKernels, Callable[[], float]]:
     """What the outputs say about the kernels of the inputs, and how well left-out ones follow."""
     formulas = {name: parts(kernels.get(name, Linear())) for name in fit_data.inputs}
@@ -64,7 +69,7 @@ def _learnt(
         for part in mine
     ]
     asked, X, V = zip(*given, strict=True)
-    learnt = learn(asked, X, V, training.outputs)
+    learnt = learn(asked, X, V, training.outputs, fixed=fixed)
     found, v = iter(learnt.kernels), iter(learnt.weights.tolist())
     joined = {
         name: _joined([next(found) for _ in mine], [next(v) for _ in mine])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kofa.checks import check_n_jobs, check_number, check_word, flag, require
+from kofa.checks import check_n_jobs, check_number, check_word, flag, generator, require
 from kofa.data.dask_tables import is_client
 from kofa.errors import DeclarationError
 from kofa.inference.run import Callback
@@ -91,11 +91,7 @@ class Parameters:
 
     def generator(self) -> np.random.Generator:
         """The source of everything random."""
-        try:
-            return np.random.default_rng(0 if self.random_state is None else self.random_state)
-        except (TypeError, ValueError):
-            what = "expected random_state to be a seed, a numpy Generator or None"
-            raise DeclarationError(what, got=self.random_state, option="random_state") from None
+        return generator(self.random_state)
 
 
 def _check_engine(engine: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from kofa import tuning
 from kofa.data.stored import Stored
 from kofa.data.tables import Table
-from kofa.errors import DataError, warn
+from kofa.errors import warn
 from kofa.kernels import landmarks
 from kofa.kernels.base import Kernel
 from kofa.kernels.formulas import Precomputed
@@ -53,16 +54,13 @@ def pool(fit_data: FitData, name: str, kernel: Kernel, rng: np.random.Generator)
     """Rows of the table that are landmarks, or may become relevance vectors.
 
     An unlabelled sample that is its own landmark is pulled into a private direction, so where
-    there are outputs only labelled samples qualify.
+    there are labelled samples only these qualify.
     """
     table, view = fit_data.tables[name], fit_data.views[name]
     candidates = fit_data.rows_seen(name)
     if name not in fit_data.outputs and fit_data.has_output.any():
-        candidates = candidates & fit_data.has_output[fit_data.samples.position[name]]
-        if candidates.sum() < 2:
-            what = "expected at least 2 samples with an observed output"
-            cure = "pass more samples with both, or leave outputs out"
-            raise DataError(what, name, got=int(candidates.sum()), cure=cure)
+        labelled = candidates & fit_data.has_output[fit_data.samples.position[name]]
+        candidates = labelled if labelled.sum() >= 2 else candidates
     index = np.flatnonzero(candidates)
     check_missing(kernel, table, index)
     declared = landmarks.as_landmarks(view.landmarks)
@@ -85,6 +83,7 @@ def relevance_vectors(
     learnt: LearntKernels,
     pools: Mapping[str, IntArray],
     rng: np.random.Generator,
+    fixed: np.random.Generator,
 ) -> tuple[LearntKernels, dict[str, Vectors]]:
     """The landmarks of sparse views that are kept, and the kernels with widths for these.
 
@@ -93,7 +92,7 @@ def relevance_vectors(
     chosen: dict[str, Vectors] = {}
     if chosen_by_outputs(fit_data):
         rows = _scoring_rows(fit_data, pools, rng)
-        learnt = _with_widths_for_few(fit_data, learnt, pools, rows)
+        learnt = _with_widths_for_few(fit_data, learnt, pools, rows, fixed)
         chosen |= _chosen_by_evidence(fit_data, learnt, pools, fit_data.training_set(rows))
     for name in fit_data.kernels:
         if fit_data.views[name].chooses_landmarks and name not in chosen:
@@ -151,7 +150,11 @@ def _candidates(
 
 
 def _with_widths_for_few(
-    fit_data: FitData, learnt: LearntKernels, pools: Mapping[str, IntArray], rows: IntArray
+    fit_data: FitData,
+    learnt: LearntKernels,
+    pools: Mapping[str, IntArray],
+    rows: IntArray,
+    fixed: np.random.Generator,
 ) -> LearntKernels:
     """The kernels with the widths at which the landmarks that are kept predict best.
 
@@ -160,12 +163,13 @@ def _with_widths_for_few(
     asked = [part for n in chosen_by_outputs(fit_data) for part in parts(fit_data.kernels[n])]
     if not any(map(learns_width, asked)) or len(rows) < tuning.VECTOR_PARTS * tuning.VECTOR_FEWEST:
         return learnt
-    order = np.random.default_rng(0).permutation(len(rows))[: tuning.LEARNING_ROWS]
+    order = deepcopy(fixed).permutation(len(rows))[: tuning.LEARNING_ROWS]
     training = fit_data.training_set(np.sort(rows[order]))
     tried = [
         with_wider_kernels(fit_data, learnt, training, factor) for factor in tuning.VECTOR_WIDTHS
     ]
-    errors = [_errors(fit_data, one, pools, training) for one in tried]
+    order = deepcopy(fixed).permutation(len(training.rows))
+    errors = [_errors(fit_data, one, pools, training, order) for one in tried]
     best = int(np.argmin([error.sum() for error in errors]))
     gain = errors[0] - errors[best]
     sure = gain.mean() > tuning.VECTOR_SURE * gain.std() / len(gain) ** 0.5
@@ -173,12 +177,16 @@ def _with_widths_for_few(
 
 
 def _errors(
-    fit_data: FitData, learnt: LearntKernels, pools: Mapping[str, IntArray], training: TrainingSet
+    fit_data: FitData,
+    learnt: LearntKernels,
+    pools: Mapping[str, IntArray],
+    training: TrainingSet,
+    order: IntArray,
 ) -> Array:
     """Σ_d (y − ŷ)² of samples, each predicted from landmarks that are chosen among others."""
     candidates, base = _candidates(fit_data, learnt, pools, training)
     outputs, n = training.outputs, len(training.rows)
-    order, errors = np.random.default_rng(0).permutation(n), list[Array]()
+    errors = list[Array]()
     for part in range(
         min(tuning.VECTOR_PARTS, -(-tuning.VECTOR_ENOUGH * tuning.VECTOR_PARTS // n))
     ):

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kofa.data.stored import of_blocks
+from kofa.data.stored import Placed, of_blocks
 from kofa.data.tables import Table
 from kofa.errors import warn
 from kofa.kernels.formulas import Precomputed
-from kofa.linalg import Array
+from kofa.linalg import Array, IntArray
 from kofa.preparation.fit_data import FitData
 
 
@@ -27,6 +27,28 @@ def warn_of_slips(fit_data: FitData, declared: bool) -> None:
             _warn_of_index(table)
             if not declared:
                 _warn_of_zeros_and_ones(table)
+        _warn_of_unseen(fit_data, name)
+
+
+def _warn_of_unseen(fit_data: FitData, name: str) -> None:
+    """Warn of what no sample has together with the views that it is to be predicted from."""
+    source, kernelized = fit_data.sources[name], name in fit_data.kernels
+    others = [other for other in fit_data.inputs if fit_data.sources[other] != source]
+    if not others or (kernelized and name not in fit_data.outputs):
+        return
+    beside = np.any([fit_data.seen(other) for other in others], axis=0)
+    rows = np.flatnonzero(beside[fit_data.samples.position[name]])
+    table = replace(fit_data.tables[name], name=source)
+    if len(rows) == len(table.values):
+        return
+    seen = sum(of_blocks(lambda part: ~np.isnan(part).all(axis=0), Placed(table.values, rows)))
+    unseen = np.flatnonzero(~np.broadcast_to(seen, table.values.shape[1:]).astype(bool))
+    if len(unseen) and not (kernelized and len(unseen) < table.values.shape[1]):
+        warn(
+            f"View {source!r}, {_named(table, unseen)}: no sample has a value together with one of "
+            f"the views it is predicted from ({', '.join(map(repr, others))}), so that it is "
+            f"predicted as its mean; pass samples that have both."
+        )
 
 
 def _warn_of_constants(table: Table, kernelized: bool) -> None:
@@ -36,13 +58,16 @@ def _warn_of_constants(table: Table, kernelized: bool) -> None:
     constant = np.flatnonzero((least == most) & (n > 1))
     if not len(constant):
         return
-    named = ", ".join(table.label(int(j)) for j in constant[:3])
-    more = f" and {len(constant) - 3} more" if len(constant) > 3 else ""
     effect = "does not tell samples apart" if kernelized else "explains nothing in other columns"
     warn(
-        f"View {table.name!r}, {named}{more}: a column that has the same value in all samples "
-        f"{effect}; drop it."
+        f"View {table.name!r}, {_named(table, constant)}: a column that has the same value in all "
+        f"samples {effect}; drop it."
     )
+
+
+def _named(table: Table, columns: IntArray) -> str:
+    more = f" and {len(columns) - 3} more" if len(columns) > 3 else ""
+    return ", ".join(table.label(int(j)) for j in columns[:3]) + more
 
 
 def _extremes(part: Array) -> tuple[Array, Array, Array]:

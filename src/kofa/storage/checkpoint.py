@@ -218,7 +218,7 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
         "values": np.array([list(i.terms.values()) for i in run.history]),
         "bounds": np.array([i.lower_bound for i in run.history]),
         "factors": np.array([i.n_factors for i in run.history]),
-        "pruned": np.array([i.pruned for i in run.history]),
+        "pruned": np.array([*(i.factors_changed for i in run.history[1:]), run.pruned]),
     }
     held = {field.name: getattr(run, field.name) for field in fields(run)}
     held["Z"] = _factors_to_keep(run)
@@ -236,13 +236,16 @@ def _run_from_dict(values: Mapping[str, Any], views: Sequence[str]) -> Run:
     """`views` are those that a run is about: the inputs."""
     state = dict(zip(views, values["state"], strict=True))
     table = values["history"]
-    columns = (table[name].tolist() for name in ("bounds", "values", "factors", "pruned"))
+    changed = [False, *table["pruned"].tolist()]
+    pruned = changed.pop()
+    columns = (*(table[name].tolist() for name in ("bounds", "values", "factors")), changed)
     history = tuple(
-        Iteration(n + 1, bound, dict(zip(table["terms"], terms, strict=True)), factors, pruned)
-        for n, (bound, terms, factors, pruned) in enumerate(zip(*columns, strict=True))
+        Iteration(n + 1, bound, dict(zip(table["terms"], terms, strict=True)), factors, other)
+        for n, (bound, terms, factors, other) in enumerate(zip(*columns, strict=True))
     )
     trail = Trail(**values.get("trail", {}))  # files of earlier versions have none
-    return Run(**{**values, "state": state, "history": history, "trail": trail})
+    made = {"state": state, "history": history, "trail": trail, "pruned": pruned}
+    return Run(**{**values, **made})
 
 
 # ---------------------------------------------------------------- the key of a fit

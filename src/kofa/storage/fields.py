@@ -207,6 +207,11 @@ def indices(*shapes: str, below: str = "", problem: str = "") -> Field:
     return Field(accepts, check)
 
 
+def truths() -> Field:
+    """An array of what is true or not."""
+    return Field(lambda value: isinstance(value, np.ndarray) and value.dtype == bool)
+
+
 def labels(letter: str, field: Field = anything) -> Field:
     """An array of any values."""
 

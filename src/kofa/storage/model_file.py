@@ -15,7 +15,7 @@ from kofa.inference.predictive import as_found
 from kofa.inference.regression import ReadOut
 from kofa.kernels.declared import as_kernels
 from kofa.kernels.mixture import Mixture
-from kofa.linalg import Array
+from kofa.linalg import Array, BoolArray
 from kofa.preparation.fitted import Fitted
 from kofa.preparation.parameters import Parameters
 from kofa.storage import archive
@@ -111,7 +111,7 @@ def write_model(
         "explained": dict(fitted.explained),
         "readouts": {name: _saved_read_out(found) for name, found in fitted.readouts.items()},
         "converged": bool(fitted.converged),
-        "path": _bounds_as_table(fitted.bounds, fitted.terms),
+        "path": _bounds_as_table(fitted),
     }
     about = {
         "views": {name: f"{view!r:.2000}" for name, view in (parameters.views or {}).items()},
@@ -182,15 +182,22 @@ def _check_parameters(given: dict[str, Any]) -> None:
         )
 
 
-def _bounds_as_table(bounds: Array, terms: Mapping[str, Array]) -> dict[str, Any]:
+def _bounds_as_table(fitted: Fitted) -> dict[str, Any]:
     """A bound and its terms after each iteration, as a list of names and one table."""
-    return {"terms": list(terms), "values": np.column_stack([bounds, *terms.values()])}
+    values = np.column_stack([fitted.bounds, *fitted.terms.values()])
+    return {
+        "terms": list(fitted.terms),
+        "values": values,
+        "factors_changed": fitted.factors_changed,
+    }
 
 
-def _bounds(path: dict[str, Any]) -> tuple[Array, dict[str, Array]]:
-    """What `_bounds_as_table` was given; no object for each iteration, of which there are many."""
-    names, values = read_fields("bound", PATH, path).values()
+def _bounds(path: dict[str, Any]) -> tuple[Array, dict[str, Array], BoolArray | None]:
+    """Of what `_bounds_as_table` made."""
+    names, values, changed = read_fields("bound", PATH, path).values()
     require(np.ndim(values) == 2 and len(values) > 0, "its bound has no values")
     require(values.shape[1] == 1 + len(set(names)), "its bound has not one value for each term")
     require(len(set(names)) == len(names), "a term of its bound occurs twice")
-    return values[:, 0], dict(zip(names, values[:, 1:].T, strict=True))
+    whole = changed is None or changed.shape == (len(values),)
+    require(whole, "it does not say of each iteration whether factors changed")
+    return values[:, 0], dict(zip(names, values[:, 1:].T, strict=True)), changed

@@ -239,4 +239,8 @@ MODEL: Fields = {
     "converged": truth,
     "path": f.of_type(dict),
 }
-PATH: Fields = {"terms": f.tuple_of(f.text, also=list), "values": reals()}  # of the bound
+PATH: Fields = {  # of the bound
+    "terms": f.tuple_of(f.text, also=list),
+    "values": reals(),
+    "factors_changed": since_0_2(maybe(f.truths()), None),
+}
