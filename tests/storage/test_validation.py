@@ -87,6 +87,7 @@ VIEWS = [
     ("x", {"inputs": ("u",)}, "one name for each column"),
     ("x", {"sharpness": -1.0}, "sharpness"),
     ("x", {"n_inputs": 4}, "entry for each of its 4 columns"),
+    *(("n", {"n_inputs": n}, "shape") for n in (0, -1, 10**12, 10**18)),
     ("x", {"energy": np.zeros((1, 3))}, "shape"),
     ("c", {"energy": np.ones((1, 1))}, "no output"),
     ("x", {"encoder.scale": 0.0}, "scale is not positive"),

@@ -109,7 +109,10 @@ _variances = since_0_2(maybe(reals("D", least=0.0)), None)
 SCHEMA: dict[type[Any], Fields] = {
     kernels.RBF: {"width": _width, **_weighted},
     kernels.Linear: _weighted,
-    kernels.Polynomial: {"degree": whole, "offset": number},
+    kernels.Polynomial: {
+        "degree": Field(lambda v: number.accepts(v) and v % 1 == 0),  # declared as 3 or 3.0
+        "offset": number,
+    },
     kernels.Laplacian: {"width": _width, **_weighted_since_0_2},
     kernels.Diffusion: {
         "neighbours": whole,
@@ -175,7 +178,8 @@ SCHEMA: dict[type[Any], Fields] = {
     },
     Role: {
         "name": f.text, "kernelized": truth, "output": truth, "sparse": truth,
-        "noise_per_column": truth, "exact": since_0_2(truth, False), "weight": number,
+        "noise_per_column": truth, "exact": since_0_2(truth, False),
+        "weight": f.limited("its weight is negative", least=0.0),
         "grams": f.tuple_of(reals(), also=list),
     },
     Vectors: {

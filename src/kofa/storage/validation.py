@@ -155,8 +155,8 @@ def _sizes(view: FittedView) -> dict[str, int]:
         return {"C": n, "O": len(encoder.V), "D": len(encoder.V)}
     if isinstance(encoder, Multinomial):
         return {"C": n, "O": encoder.n_classes, "D": encoder.n_classes}
-    varies = encoder.varies if isinstance(encoder, Gaussian) else np.ones(n, dtype=bool)
-    return {"C": n, "O": n, "D": int(varies.sum())}
+    # Nothing is made of `n_inputs`, which no array has confirmed yet.
+    return {"C": n, "O": n, "D": int(encoder.varies.sum()) if isinstance(encoder, Gaussian) else n}
 
 
 def _check_encoder(name: str, view: FittedView) -> None:
