@@ -142,7 +142,12 @@ POSTERIORS = [
     ({"weights.mean": first(1e30)}, "larger than any"),
     ({"weights.basis": lambda B: B[:, :-1]}, "shape"),
     ({"weights.basis": np.float64(1.0)}, "shape"),
-    ({"weights.scales": first(-1.0)}, "too small"),
+    ({"weights.scales": lambda scales: first(-1.0)(np.asarray(scales))}, "too small"),
+    ({"weights.scales.eigenvalues": first(-1.0)}, "too small"),
+    ({"weights.scales.gamma": first(0.0)}, "too small"),
+    ({"weights.scales.tau": shorter}, "shape"),
+    ({f"weights.{name}": lambda a: np.repeat(a, 9, -1) for name in ("basis", "scales.eigenvalues")},
+     "shape"),
     ({"weights.z_mean": lambda z: z[:, :-1]}, "shape"),
     ({"weights.bias_variance": first(-1.0)}, "too small"),
     ({"weights.columns.size": 2}, "size is 2, not 1"),
@@ -156,7 +161,7 @@ POSTERIORS = [
     ({"energy": np.ones(2)}, "shape"),
     ({"rho": 0.0}, "curvature"),
     ({"rho": 2.0}, "curvature"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("view", "changes", "message"), VIEWS)

@@ -12,6 +12,7 @@ from scipy.special import digamma, gammaln
 
 from kofa.inference.own_bases import OwnBases
 from kofa.inference.pattern_sums import Means, Packed, along, less_shift
+from kofa.inference.scales import Scales
 from kofa.linalg import Array, Groups, IntArray, by_rows, products, quadratic_diagonals, unpack
 
 
@@ -90,7 +91,7 @@ class Weights:
 
     mean: Array  # (D, K)
     basis: Array | OwnBases  # (G, K, L)
-    scales: Array  # (D, L)
+    scales: Array | Scales  # (D, L)
     columns: Groups
     y_mean: Array  # (D,)
     z_mean: Means  # (G, K)
@@ -102,7 +103,7 @@ class Weights:
     def variance(self) -> Array:
         """Diagonals of the covariances: (D, K)."""
         if not isinstance(self.basis, OwnBases):
-            return self.columns.matmul(self.scales, (self.basis**2).swapaxes(-1, -2))
+            return self.columns.matmul(np.asarray(self.scales), (self.basis**2).swapaxes(-1, -2))
         found = np.empty(self.mean.shape)
         for some in self.basis.pieces:
             found[some] = np.diagonal(self.basis.covariances(some), axis1=-2, axis2=-1)
@@ -127,7 +128,10 @@ class Weights:
     def complete(self) -> Weights:
         """The same with bases that are worked out, as they are saved."""
         if not isinstance(self.basis, OwnBases):
-            return replace(self, z_mean=np.asarray(self.z_mean))
+            # Scales of more directions than factors take more memory than a file has for weights.
+            few = self.scales.shape == self.mean.shape
+            scales = self.scales if few else np.asarray(self.scales)
+            return replace(self, scales=scales, z_mean=np.asarray(self.z_mean))
         basis, z_mean = np.asarray(self.basis), np.asarray(self.z_mean)
         return replace(self, basis=basis, scales=np.ones(self.scales.shape), z_mean=z_mean)
 

@@ -22,6 +22,7 @@ from kofa.inference.explained import Explained
 from kofa.inference.posterior import Gamma, Known, ViewPosterior, Weights
 from kofa.inference.predictive import Basis
 from kofa.inference.role import Role
+from kofa.inference.scales import Scales
 from kofa.kernels.graphs import Graph
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.landmarks import Choice, Landmarks
@@ -60,6 +61,13 @@ def _check_graph(_: str, graph: Any, sizes: Sizes) -> None:
     require(graph is not None, "its kernel is not resolved")
     require(np.shape(graph.rows)[:1] > (0,), "its graph has no rows")
     check_fields(graph, sizes)
+
+
+def _check_scales(name: str, value: Any, sizes: Sizes) -> None:
+    if isinstance(value, Scales):
+        check_fields(value, sizes)
+    else:  # in files of kofa 0.2 and before, and of columns that have holes of their own
+        _scales.check(name, value, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +109,7 @@ _calibration: Fields = {
     "sharpness": f.limited("its sharpness is negative", least=0.0),
     "centre": since_0_2(maybe(reals("C")), None),
 }
+_scales = reals("DL", least=0.0)
 _amplitude = f.limited("its amplitude is negative", least=0.0)
 _variances = since_0_2(maybe(reals("D", least=0.0)), None)
 
@@ -187,9 +196,14 @@ SCHEMA: dict[type[Any], Fields] = {
         "order": f.indices("S"), "silent": truth,
     },
     Weights: {
-        "mean": reals("DK"), "basis": reals("GKL"), "scales": reals("DL", least=0.0),
+        "mean": reals("DK"), "basis": reals("GKL"),
+        "scales": Field(lambda v: isinstance(v, Scales) or _scales.accepts(v), _check_scales),
         "columns": instance(Groups), "y_mean": reals("D"), "z_mean": reals("GK"),
         "bias_variance": reals("D", least=0.0),
+    },
+    Scales: {
+        "gamma": reals("D", above=0.0), "tau": reals("D", above=0.0),
+        "eigenvalues": reals("GK", least=0.0), "columns": instance(Groups),
     },
     Groups: {
         "label": f.indices("D", below="G", problem="a column is in no group"), "size": f.size("G"),

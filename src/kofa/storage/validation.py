@@ -23,7 +23,7 @@ from kofa.kernels.kernel_map import KernelMap
 from kofa.likelihoods.bernoulli import Bernoulli
 from kofa.likelihoods.gaussian import Gaussian
 from kofa.likelihoods.multinomial import Multinomial
-from kofa.linalg import Array
+from kofa.linalg import Array, pieces
 from kofa.preparation.fitted import FitSamples
 from kofa.preparation.prepare import FittedView
 from kofa.storage.damage import DamageError, excerpt, require
@@ -121,8 +121,7 @@ def _squares(w: Weights) -> Array:
     """⟨w_d·w_d⟩ = |⟨w_d⟩|² + Σ_l scale_dl |b_gl|²: (D,), without a copy of the weights."""
     square: Array = np.einsum("dk,dk->d", w.mean, w.mean)
     lengths = np.einsum("gkl,gkl->gl", w.basis, w.basis)
-    for at in range(0, len(square), _CHUNK):
-        rows = slice(at, at + _CHUNK)
+    for rows in pieces(len(square), w.scales.shape[1]):
         square[rows] += np.einsum("dl,dl->d", w.scales[rows], lengths[w.columns.label[rows]])
     return square
 
