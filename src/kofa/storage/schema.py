@@ -66,6 +66,8 @@ def _check_graph(_: str, graph: Any, sizes: Sizes) -> None:
 def _check_scales(name: str, value: Any, sizes: Sizes) -> None:
     if isinstance(value, Scales):
         check_fields(value, sizes)
+        # They are D × L numbers, and no array of that size was seen but the weights, D × K.
+        require(sizes["L"] <= sizes["K"], f"its {name} have more directions than factors")
     else:  # in files of kofa 0.2 and before, and of columns that have holes of their own
         _scales.check(name, value, sizes)
 
@@ -203,7 +205,7 @@ SCHEMA: dict[type[Any], Fields] = {
     },
     Scales: {
         "gamma": reals("D", above=0.0), "tau": reals("D", above=0.0),
-        "eigenvalues": reals("GK", least=0.0), "columns": instance(Groups),
+        "eigenvalues": reals("GL", least=0.0), "columns": instance(Groups),
     },
     Groups: {
         "label": f.indices("D", below="G", problem="a column is in no group"), "size": f.size("G"),

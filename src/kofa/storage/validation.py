@@ -74,8 +74,9 @@ def check_seen(
     own = names is None or len(set(names)) == basis.n_factors
     require(own, "it has not one name for each factor")
     require(0 <= basis.n_predictive <= basis.n_factors, "it has other predictive factors")
-    rows = basis.Q @ basis.Q.T
-    require(np.allclose(rows, np.eye(len(rows)), atol=1e-6), "its basis is no rotation")
+    fits = basis.n_factors <= n_factors  # of more, Q Qᵀ would be larger than Q
+    fits = fits and np.allclose(basis.Q @ basis.Q.T, np.eye(basis.n_factors), atol=1e-6)
+    require(fits, "its basis is no rotation")
     if samples is not None:
         check_fields(samples, {**sizes, "N": len(samples.factors)})
 
