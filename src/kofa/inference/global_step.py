@@ -41,7 +41,9 @@ class Spectrum:
 
     def solve(self, r: Array) -> Array:
         """(γ_d A + τ_d S_g)^-1 r_d of every column: (D, K)."""
-        along = self.columns.matmul(r, self.basis) * self.scales
+        along = self.columns.matmul(r, self.basis)
+        for some in pieces(*along.shape):
+            along[some] *= self.scales[some]
         return self.columns.matmul(along, self.basis.swapaxes(-1, -2))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kofa.linalg import Array, Groups
 
 
@@ -31,7 +33,7 @@ class Scales:
         """Those of some columns, or of one."""
         found: Array = self.tau[some, None] * self.eigenvalues[self.columns.label[some]]
         found += self.gamma[some, None]
-        return 1.0 / found
+        return np.divide(1.0, found, out=found)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self[:] if dtype is None else self[:].astype(dtype)
