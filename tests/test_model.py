@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -740,3 +741,14 @@ def test_fit_transform_resumes(rng, tmp_path):
     assert seen == [31, 32, 33, 34, 35]
     with pytest.raises(kofa.DeclarationError, match="resume"):
         kofa.FactorModel().fit_transform(data, resume=True)
+
+
+def test_a_fit_of_wide_tables_takes_a_few_times_their_memory(rng):
+    z = rng.normal(size=(150, 2))
+    data = {v: z @ rng.normal(size=(2, 3000)) + rng.normal(size=(150, 3000)) for v in "ab"}
+    model = kofa.FactorModel({"a": kofa.Real(), "b": kofa.Real()}, n_factors=2)
+    tracemalloc.start()
+    model.fit(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 9.5 * sum(table.nbytes for table in data.values())

@@ -57,6 +57,7 @@ def _declarations(rng: Rng) -> list[tuple[dict[str, Any], list[str] | None, dict
         "rbf", "linear", "laplacian", "poly", "bank", ["rbf", "linear"], relevance,
         kofa.RBF(relevance="learn"), kofa.Mixture(["rbf", "linear"], weights=[1, 2]),
     ]  # fmt: skip
+    few = kofa.Landmarks(9, keep=(4, 0.5))
     labels = [
         words, words.astype(object), np.arange(N) % 3, np.arange(N) % 2 > 0,
         pd.Series(words, index=frame.index).astype("category"),
@@ -73,7 +74,15 @@ def _declarations(rng: Rng) -> list[tuple[dict[str, Any], list[str] | None, dict
            {"x": frame if hasattr(label, "iloc") else x, "c": label}) for label in labels),
         ({"n": kofa.Count(kernel="rbf"), "c": kinds["c"]}, ["c"], {"n": tables["n"], "c": words}),
         ({"k": kofa.Real(kernel="precomputed", sparse="ard")}, None, {"k": x @ x.T}),
+        ({"x": kofa.Real(kernel="diffusion", sparse=True, landmarks=few), "b": kinds["b"]}, ["b"],
+         {"x": x, "b": tables["b"]}),
     ]  # fmt: skip
+
+
+@cache
+def tables() -> list[dict[str, Any]]:
+    """The data that each of these models was fitted to."""
+    return [data for _, _, data in _declarations(np.random.default_rng(SEED))]
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,3 +113,16 @@ def test_errors(fitted):
         model.outliers(data, by="entries")
     with pytest.raises(kofa.DeclarationError, match="threshold"):
         model.outliers(data, by="entry", threshold=-1)
+
+
+@pytest.mark.parametrize("by", ["sample", "entry"])
+def test_many_samples_are_looked_at_block_by_block(by):
+    rng = np.random.default_rng(0)
+    z, W = rng.normal(size=(60_000, 2)), rng.normal(size=(2, 40))
+    x = z @ W + rng.normal(size=(60_000, 40))
+    model = kofa.FactorModel({"x": kofa.Real()}, n_factors=2).fit({"x": x[:500]})
+    tracemalloc.start()
+    model.outliers({"x": x}, by=by)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * x.nbytes  # the table, and residuals of a block

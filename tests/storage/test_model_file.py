@@ -498,8 +498,9 @@ def test_what_would_not_load_is_not_saved(changes, path):
 def test_many_iterations_take_no_more_than_they_take_in_the_file(path):
     fitted("undeclared").save(path)
     manifest, arrays = read_archive(path)
-    for name in [name for name in arrays if "values" in name or "factors_changed" in name]:
-        arrays[name] = np.repeat(arrays[name][:1], 200_000, axis=0)
+    for name in arrays:
+        if name.startswith(("path_values", "path_factors_changed")):
+            arrays[name] = np.repeat(arrays[name][:1], 200_000, axis=0)
     write_archive(path, manifest, arrays)
     tracemalloc.start()
     loaded = kofa.load(path)
@@ -718,3 +719,15 @@ def test_the_file_tells_people_what_it_is(path):
     assert manifest["kofa_version"] == kofa.__version__
     assert manifest["about"]["views"]["x"].startswith("Real(kernel=RBF(width='auto'")
     assert manifest["about"]["outputs"] == ["y"]
+
+
+def test_variances_of_weights_are_worked_out_and_not_stored(path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 500)) + rng.normal(size=(40, 500))
+    x[:5, :200] = np.nan
+    model = kofa.FactorModel({"x": kofa.Real()}, n_factors=3).fit({"x": x})
+    model.save(path)
+    arrays = read_archive(path)[1].values()
+    weights, loaded = (one.posterior_["x"].weights for one in (model, kofa.load(path)))
+    assert sum(array.shape == weights.mean.shape for array in arrays) == 1
+    assert np.array_equal(np.asarray(loaded.scales), np.asarray(weights.scales))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 from functools import cache
 from types import FunctionType
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 import kofa
-from kofa.storage.validation import by_name, check_explained, check_model
+from kofa.inference.predictive import Basis
+from kofa.storage.damage import DamageError
+from kofa.storage.validation import by_name, check_explained, check_model, check_seen
 
 
 @cache
@@ -87,6 +90,7 @@ VIEWS = [
     ("x", {"inputs": ("u",)}, "one name for each column"),
     ("x", {"sharpness": -1.0}, "sharpness"),
     ("x", {"n_inputs": 4}, "entry for each of its 4 columns"),
+    *(("n", {"n_inputs": n}, "shape") for n in (0, -1, 10**12, 10**18)),
     ("x", {"energy": np.zeros((1, 3))}, "shape"),
     ("c", {"energy": np.ones((1, 1))}, "no output"),
     ("x", {"encoder.scale": 0.0}, "scale is not positive"),
@@ -141,7 +145,13 @@ POSTERIORS = [
     ({"weights.mean": first(1e30)}, "larger than any"),
     ({"weights.basis": lambda B: B[:, :-1]}, "shape"),
     ({"weights.basis": np.float64(1.0)}, "shape"),
-    ({"weights.scales": first(-1.0)}, "too small"),
+    ({"weights.scales": lambda scales: first(-1.0)(np.asarray(scales))}, "too small"),
+    ({"weights.scales.eigenvalues": first(-1.0)}, "too small"),
+    ({"weights.scales.gamma": first(0.0)}, "too small"),
+    ({"weights.scales.tau": shorter}, "shape"),
+    ({f"weights.{name}": lambda a: np.repeat(a, 9, -1) for name in ("basis", "scales.eigenvalues")},
+     "more directions than factors"),
+    ({"weights.basis": lambda B: np.repeat(B, 9, -1)}, "shape"),
     ({"weights.z_mean": lambda z: z[:, :-1]}, "shape"),
     ({"weights.bias_variance": first(-1.0)}, "too small"),
     ({"weights.columns.size": 2}, "size is 2, not 1"),
@@ -155,7 +165,7 @@ POSTERIORS = [
     ({"energy": np.ones(2)}, "shape"),
     ({"rho": 0.0}, "curvature"),
     ({"rho": 2.0}, "curvature"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("view", "changes", "message"), VIEWS)
@@ -203,3 +213,13 @@ def test_other_views_than_those_of_the_model_are_not_explained():
 def test_every_view_has_a_posterior(views, n):
     with pytest.raises(kofa.FileError, match="one posterior for each view"):
         by_name(views, (model().posterior_["x"],) * n)
+
+
+def test_more_factors_than_a_model_has_are_refused_before_they_are_compared():
+    basis = Basis(np.zeros((4000, 3)), 0)
+    tracemalloc.start()
+    with pytest.raises(DamageError, match="no rotation"):
+        check_seen(basis, None, None, model().views_, 3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**22

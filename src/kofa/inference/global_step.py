@@ -10,6 +10,7 @@ import numpy as np
 from kofa.inference.own_bases import OwnBases, inverse_root
 from kofa.inference.pattern_sums import CentredSums, Packed
 from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
+from kofa.inference.scales import Scales
 from kofa.inference.statistics import ViewStatistics
 from kofa.linalg import Array, Groups, pack, pieces, products, unpack
 
@@ -19,7 +20,7 @@ class Spectrum:
     """(γ_d A + τ_d S_g)^-1 = B_g diag(scales_d) B_gᵀ of every column d, g its group."""
 
     basis: Array  # (G, K, L)
-    scales: Array  # (D, L)
+    scales: Array | Scales  # (D, L)
     columns: Groups
     log_volume: Array  # (G,): log |det B_g|
 
@@ -29,8 +30,7 @@ class Spectrum:
         # A^-1/2 S A^-1/2 = U Λ Uᵀ  ⇒  B = A^-1/2 U, scales_d = 1 / (γ_d + τ_d λ)
         root = 1.0 / np.sqrt(alpha)
         eigenvalues, U = np.linalg.eigh(root[:, None] * unpack(S[:], len(root)) * root)
-        eigenvalues = np.maximum(eigenvalues, 0.0)[columns.label]
-        scales = 1.0 / (gamma[:, None] + tau[:, None] * eigenvalues)
+        scales = Scales(gamma, tau, np.maximum(eigenvalues, 0.0), columns)
         return cls(root[:, None] * U, scales, columns, np.full(len(S), np.log(root).sum()))
 
     @classmethod
@@ -41,7 +41,9 @@ class Spectrum:
 
     def solve(self, r: Array) -> Array:
         """(γ_d A + τ_d S_g)^-1 r_d of every column: (D, K)."""
-        along = self.columns.matmul(r, self.basis) * self.scales
+        along = self.columns.matmul(r, self.basis)
+        for some in pieces(*along.shape):
+            along[some] *= self.scales[some]
         return self.columns.matmul(along, self.basis.swapaxes(-1, -2))
 
 
@@ -78,7 +80,7 @@ def update_weights(
 
 
 def _weights(
-    s: ViewStatistics, tau: Array, mean: Array, basis: Array | OwnBases, scales: Array
+    s: ViewStatistics, tau: Array, mean: Array, basis: Array | OwnBases, scales: Array | Scales
 ) -> Weights:
     bias_variance = 1.0 / (s.n_column * tau)
     return Weights(mean, basis, scales, s.columns, s.y_mean, s.z_mean, bias_variance)

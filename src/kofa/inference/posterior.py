@@ -12,7 +12,17 @@ from scipy.special import digamma, gammaln
 
 from kofa.inference.own_bases import OwnBases
 from kofa.inference.pattern_sums import Means, Packed, along, less_shift
-from kofa.linalg import Array, Groups, IntArray, by_rows, products, quadratic_diagonals, unpack
+from kofa.inference.scales import Scales
+from kofa.linalg import (
+    Array,
+    Groups,
+    IntArray,
+    by_rows,
+    pieces,
+    products,
+    quadratic_diagonals,
+    unpack,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +100,7 @@ class Weights:
 
     mean: Array  # (D, K)
     basis: Array | OwnBases  # (G, K, L)
-    scales: Array  # (D, L)
+    scales: Array | Scales  # (D, L)
     columns: Groups
     y_mean: Array  # (D,)
     z_mean: Means  # (G, K)
@@ -102,7 +112,7 @@ class Weights:
     def variance(self) -> Array:
         """Diagonals of the covariances: (D, K)."""
         if not isinstance(self.basis, OwnBases):
-            return self.columns.matmul(self.scales, (self.basis**2).swapaxes(-1, -2))
+            return self.columns.matmul(np.asarray(self.scales), (self.basis**2).swapaxes(-1, -2))
         found = np.empty(self.mean.shape)
         for some in self.basis.pieces:
             found[some] = np.diagonal(self.basis.covariances(some), axis1=-2, axis2=-1)
@@ -127,25 +137,31 @@ class Weights:
     def complete(self) -> Weights:
         """The same with bases that are worked out, as they are saved."""
         if not isinstance(self.basis, OwnBases):
-            return replace(self, z_mean=np.asarray(self.z_mean))
+            # Scales of more directions than factors take more memory than a file has for weights.
+            few = self.scales.shape == self.mean.shape
+            scales = self.scales if few else np.asarray(self.scales)
+            return replace(self, scales=scales, z_mean=np.asarray(self.z_mean))
         basis, z_mean = np.asarray(self.basis), np.asarray(self.z_mean)
         return replace(self, basis=basis, scales=np.array(self.scales), z_mean=z_mean)
 
     def traces(self, S: Packed) -> Array:
         """tr(S_g Σ_wd) of every column, for a packed matrix of each group (G, K(K+1)/2): (D,)."""
-        k = self.mean.shape[1]
+        found, k = np.empty(len(self.mean)), self.mean.shape[1]
         if isinstance(self.basis, OwnBases):
-            found = np.empty(len(self.mean))
             for some in self.basis.pieces:
                 found[some] = products(unpack(S[some], k), self.basis.covariances(some))
             return found
         along = quadratic_diagonals(self.basis, unpack(S[:], k))
-        return np.asarray((along[self.columns.label] * self.scales).sum(1))
+        for some in pieces(*self.scales.shape):
+            found[some] = (along[self.columns.label[some]] * self.scales[some]).sum(1)
+        return found
 
     @property
     def square(self) -> Array:
         """⟨w_dk²⟩: (D, K)."""
-        return self.mean**2 + self.variance
+        found: Array = self.mean**2
+        found += self.variance
+        return found
 
     @property
     def bias(self) -> Array:
@@ -281,6 +297,10 @@ class ViewPosterior:
         """Σ_d ρ τ_d ⟨w_dk⟩²: what the view tells about each factor, prior precision 1. (K,)."""
         return self.rho * self.precision @ self.weights.mean**2
 
+    def lean(self) -> ViewPosterior:
+        """The same without what only the bound needs."""
+        return replace(self, weights=self.weights.lean())
+
     def take(self, some: IntArray) -> ViewPosterior:
         """As if it had some of its columns only."""
         gamma = None if self.gamma is None else self.gamma.take(some)
@@ -313,7 +333,7 @@ def keep(state: State, factors: IntArray) -> State:
 
 def lean(state: State) -> State:
     """The same without what only the bound needs."""
-    return {name: replace(view, weights=view.weights.lean()) for name, view in state.items()}
+    return {name: view.lean() for name, view in state.items()}
 
 
 def complete(state: State) -> State:

@@ -27,7 +27,7 @@ from kofa.inference.role import Role
 from kofa.inference.start import LEAST_ENERGY, some_rows, start_view
 from kofa.inference.statistics import Statistics, ViewStatistics, centred
 from kofa.inference.surrogate import refine
-from kofa.linalg import Array, BoolArray, Groups
+from kofa.linalg import Array, BoolArray, Groups, pieces
 
 _ROUNDS = 12  # of updates of one view, at most
 _SCALE_STEPS = 300
@@ -138,7 +138,7 @@ def regress(
     stats, likelihood = engine.summarise(Z), engine.likelihoods[name]
     s = centred(stats)[name]
     energy = np.maximum(energy, LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny))
-    view = replace(start_view(role, s, likelihood), energy=energy)
+    view = replace(start_view(role, s, likelihood).lean(), energy=energy)
     if s.unseen.all():
         view = _with_weights(_explained_by_nothing(view, len(energy)), s)
         return Regression(view, alone.terms)
@@ -265,7 +265,7 @@ def _converged(view: ViewPosterior, s: ViewStatistics, n_samples: float) -> Regr
 
     def step(view: ViewPosterior) -> Regression:
         view = update_view(view, s)
-        return Regression(view, view_terms(view, s))
+        return Regression(view.lean(), view_terms(view, s))
 
     return _ascend(view, step, n_samples)
 
@@ -296,7 +296,7 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
     share = energy / energy.sum()
     root = np.sqrt(share)
     eigenvalues, U = np.linalg.eigh(root[:, None] * s.S * root)
-    lam = np.maximum(eigenvalues, 0.0)[s.columns.label]
+    lam = np.maximum(eigenvalues, 0.0)
     r = s.columns.matmul(s.R * root, U)
     varies = _varies(s.y_square, s.n_column)  # constant columns say nothing of the scale
     prior, shared = view.tau_prior, view.tau.mean.size == 1
@@ -305,16 +305,20 @@ def _at_best_scale(view: ViewPosterior, s: ViewStatistics, energy: Array) -> Vie
     def step(x: Array) -> Array:
         """(log a, log τ_d) after one of MacKay's updates."""
         a, tau = np.exp(x[0]), np.broadcast_to(np.exp(x[1:]), s.y_square.shape)
-        variance = 1.0 / (a + tau[:, None] * lam)
-        v = tau[:, None] * r * variance
-        residual = s.y_square + (lam * (v**2 + variance) - 2.0 * v * r).sum(axis=1) + 1.0 / tau
-        n = s.n_column
+        left, determined, squares = np.empty(len(tau)), 0.0, 0.0
+        for some in pieces(*r.shape):  # D × K numbers are several times a table of few rows
+            own = lam[s.columns.label[some]]
+            variance = 1.0 / (a + tau[some, None] * own)
+            v = tau[some, None] * r[some] * variance
+            left[some] = (own * (v**2 + variance) - 2.0 * v * r[some]).sum(axis=1)
+            determined += float((1.0 - a * variance)[varies[some]].sum())
+            squares += float((v**2).sum())
+        n, residual = s.n_column, s.y_square + left + 1.0 / tau
         if shared:
             n, residual = n.sum(keepdims=True), residual.sum(keepdims=True)
         next_tau = (prior.shape + 0.5 * n) / (prior.rate + 0.5 * np.maximum(residual, 0.0))
-        determined = float((1.0 - a * variance)[varies].sum())
         # As if one weight more were known, of the size of the start
-        next_a = (determined + 1.0) / (float((v**2).sum()) + 1.0 - tuning.OUTPUT_START_NOISE)
+        next_a = (determined + 1.0) / (squares + 1.0 - tuning.OUTPUT_START_NOISE)
         return np.asarray(np.log(np.append(next_a, next_tau)))
 
     begin = np.append(1.0 / (1.0 - tuning.OUTPUT_START_NOISE), view.tau.mean)

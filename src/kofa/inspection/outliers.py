@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from kofa.checks import check_number, check_word
@@ -18,8 +19,9 @@ from kofa.inspection.features import column_names
 from kofa.inspection.matching import frame
 from kofa.inspection.variance import applied, sample_names
 from kofa.kernels.kernel_map import KernelMap
-from kofa.linalg import Array, BoolArray
+from kofa.linalg import Array
 from kofa.preparation.fitted import Fitted
+from kofa.results.prediction import Prediction
 
 BY = ("sample", "entry")
 OUTLYING = 4.0  # |z| from which an entry is listed: of 16,000 normal ones, one is further out
@@ -33,15 +35,23 @@ def outliers(fitted: Fitted, data: Any, by: str = "sample", threshold: float = O
     check_word("by", by, BY)
     check_number("threshold", threshold, least=0.0)
     found = applied(fitted, data)
-    names, seen = sample_names(found), {name: found.seen(name) for name in found.tables}
-    parts: dict[str, list[_Residuals]] = {name: [] for name in fitted.views if name in seen}
+    if by == "entry":
+        return _entries(fitted, found, float(threshold))
+    return _samples(fitted, found)
+
+
+def _by_view(fitted: Fitted, found: Prediction, keep: Keep) -> dict[str, list[Any]]:
+    """What `keep` makes of the residuals of each view; those of all rows are never held at once.
+
+    It gets those of some rows, and the position of the first of these.
+    """
+    kept: dict[str, list[Any]] = {name: [] for name in fitted.views if name in found.tables}
+    start = 0
     for q, values in found.project(found.sources_of_z):
         for name, y in values.items():
-            parts[name].append(_residuals(fitted, name, y, q))
-    whole = {name: _joined(blocks) for name, blocks in parts.items()}
-    if by == "entry":
-        return _entries(fitted, whole, names, float(threshold))
-    return _samples(whole, names, seen)
+            kept[name].append(keep(_residuals(fitted, name, y, q), start))
+        start += len(q.mean)
+    return {n: [np.concatenate(part) for part in zip(*of, strict=True)] for n, of in kept.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +65,7 @@ class _Residuals:
     freedom: Array  # (n,): what this is on average
 
 
-def _joined(parts: Sequence[_Residuals]) -> _Residuals:
-    fields = ("value", "expected", "z", "size", "freedom")
-    return _Residuals(*(np.concatenate([getattr(one, name) for one in parts]) for name in fields))
+Keep = Callable[[_Residuals, int], tuple[NDArray[Any], ...]]
 
 
 def _residuals(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
@@ -117,11 +125,11 @@ def _other(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
 # ---------------------------------------------------------------- tables
 
 
-def _samples(
-    whole: Mapping[str, _Residuals], names: list[Any], seen: Mapping[str, BoolArray]
-) -> Any:
-    rows = {name: np.flatnonzero(seen[name]).tolist() for name in whole}
-    tests = {name: _test(one, rows[name]) for name, one in whole.items()}
+def _samples(fitted: Fitted, found: Prediction) -> Any:
+    kept = _by_view(fitted, found, lambda one, _: (one.size, one.freedom))
+    names = sample_names(found)
+    rows = {name: np.flatnonzero(found.seen(name)) for name in kept}
+    tests = {n: _test(size[rows[n]], freedom[rows[n]]) for n, (size, freedom) in kept.items()}
     p = np.concatenate([p for _, p in tests.values()])
     return frame(
         {
@@ -134,15 +142,15 @@ def _samples(
     )
 
 
-def _test(one: _Residuals, rows: list[int]) -> tuple[Array, Array]:
+def _test(size: Array, freedom: Array) -> tuple[Array, Array]:
     """Mean size of residuals, and how likely it is to be larger.
 
     The cube root of a χ² variable is all but normal (Wilson & Hilferty). Where samples are many,
     their median and median deviation stand for its mean and, if it is larger, its spread: noise is
     never quite what the model says.
     """
-    freedom = np.maximum(one.freedom[rows], 1e-12)
-    ratio = one.size[rows] / freedom
+    freedom = np.maximum(freedom, 1e-12)
+    ratio = size / freedom
     spread = 2.0 / (9.0 * freedom)
     z = (np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread)
     if len(z) >= _ENOUGH:
@@ -151,17 +159,19 @@ def _test(one: _Residuals, rows: list[int]) -> tuple[Array, Array]:
     return ratio, np.asarray(ndtr(-z))
 
 
-def _entries(
-    fitted: Fitted, whole: Mapping[str, _Residuals], names: Sequence[Any], threshold: float
-) -> Any:
+def _entries(fitted: Fitted, found: Prediction, threshold: float) -> Any:
     """Of views that are explained directly, the furthest first."""
-    found: list[tuple[Any, ...]] = []
-    for name, one in whole.items():
+
+    def far(one: _Residuals, start: int) -> tuple[NDArray[Any], ...]:
+        n, d = at = np.nonzero(np.nan_to_num(np.abs(one.z), nan=-1.0) >= threshold)
+        return n + start, d, one.value[at], one.expected[at], one.z[at]
+
+    names, listed = sample_names(found), []
+    for name, entries in _by_view(fitted, found, far).items():
         if fitted.views[name].likelihood is not None:
             columns = column_names(fitted.views[name])
-            for n, d in np.argwhere(np.nan_to_num(np.abs(one.z), nan=-1.0) >= threshold).tolist():
-                entry = one.value[n, d], one.expected[n, d], one.z[n, d]
-                found.append((names[n], name, columns[d], *entry))
-    found.sort(key=lambda row: -abs(row[-1]))
-    table = {head: [row[j] for row in found] for j, head in enumerate(_OF_ENTRIES)}
+            for n, d, *entry in zip(*(one.tolist() for one in entries), strict=True):
+                listed.append((names[n], name, columns[d], *entry))
+    listed.sort(key=lambda row: -abs(row[-1]))
+    table = {head: [row[j] for row in listed] for j, head in enumerate(_OF_ENTRIES)}
     return frame(table | {head: np.array(table[head], float) for head in _OF_ENTRIES[3:]})

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from kofa.checks import is_number
 from kofa.inference.posterior import Gamma, Known
 from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.dtypes import with_pandas
@@ -76,7 +77,8 @@ def of_type(*classes: type[Any]) -> Field:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """NaN and infinity too; an int must fit into a float, which it becomes where it is used."""
+    return isinstance(value, float) or is_number(value)
 
 
 def is_name(value: Any) -> bool:
@@ -92,7 +94,7 @@ truth = of_type(bool)
 text = of_type(str)
 name = Field(is_name)
 number = Field(_is_number)
-whole = Field(lambda value: _is_number(value) and value % 1 == 0)  # however written: 3 or 3.0
+whole = Field(lambda value: type(value) is int)  # 3.0 cannot be the size of an array
 
 
 def limited(

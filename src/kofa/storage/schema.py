@@ -22,6 +22,7 @@ from kofa.inference.explained import Explained
 from kofa.inference.posterior import Gamma, Known, ViewPosterior, Weights
 from kofa.inference.predictive import Basis
 from kofa.inference.role import Role
+from kofa.inference.scales import Scales
 from kofa.kernels.graphs import Graph
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.landmarks import Choice, Landmarks
@@ -60,6 +61,15 @@ def _check_graph(_: str, graph: Any, sizes: Sizes) -> None:
     require(graph is not None, "its kernel is not resolved")
     require(np.shape(graph.rows)[:1] > (0,), "its graph has no rows")
     check_fields(graph, sizes)
+
+
+def _check_scales(name: str, value: Any, sizes: Sizes) -> None:
+    if isinstance(value, Scales):
+        check_fields(value, sizes)
+        # They are D × L numbers, and no array of that size was seen but the weights, D × K.
+        require(sizes["L"] <= sizes["K"], f"its {name} have more directions than factors")
+    else:  # in files of kofa 0.2 and before, and of columns that have holes of their own
+        _scales.check(name, value, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +111,7 @@ _calibration: Fields = {
     "sharpness": f.limited("its sharpness is negative", least=0.0),
     "centre": since_0_2(maybe(reals("C")), None),
 }
+_scales = reals("DL", least=0.0)
 _amplitude = f.limited("its amplitude is negative", least=0.0)
 _variances = since_0_2(maybe(reals("D", least=0.0)), None)
 
@@ -109,7 +120,10 @@ _variances = since_0_2(maybe(reals("D", least=0.0)), None)
 SCHEMA: dict[type[Any], Fields] = {
     kernels.RBF: {"width": _width, **_weighted},
     kernels.Linear: _weighted,
-    kernels.Polynomial: {"degree": whole, "offset": number},
+    kernels.Polynomial: {
+        "degree": Field(lambda v: number.accepts(v) and v % 1 == 0),  # declared as 3 or 3.0
+        "offset": number,
+    },
     kernels.Laplacian: {"width": _width, **_weighted_since_0_2},
     kernels.Diffusion: {
         "neighbours": whole,
@@ -175,7 +189,8 @@ SCHEMA: dict[type[Any], Fields] = {
     },
     Role: {
         "name": f.text, "kernelized": truth, "output": truth, "sparse": truth,
-        "noise_per_column": truth, "exact": since_0_2(truth, False), "weight": number,
+        "noise_per_column": truth, "exact": since_0_2(truth, False),
+        "weight": f.limited("its weight is negative", least=0.0),
         "grams": f.tuple_of(reals(), also=list),
     },
     Vectors: {
@@ -183,9 +198,14 @@ SCHEMA: dict[type[Any], Fields] = {
         "order": f.indices("S"), "silent": truth,
     },
     Weights: {
-        "mean": reals("DK"), "basis": reals("GKL"), "scales": reals("DL", least=0.0),
+        "mean": reals("DK"), "basis": reals("GKL"),
+        "scales": Field(lambda v: isinstance(v, Scales) or _scales.accepts(v), _check_scales),
         "columns": instance(Groups), "y_mean": reals("D"), "z_mean": reals("GK"),
         "bias_variance": reals("D", least=0.0),
+    },
+    Scales: {
+        "gamma": reals("D", above=0.0), "tau": reals("D", above=0.0),
+        "eigenvalues": reals("GL", least=0.0), "columns": instance(Groups),
     },
     Groups: {
         "label": f.indices("D", below="G", problem="a column is in no group"), "size": f.size("G"),

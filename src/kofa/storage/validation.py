@@ -20,7 +20,7 @@ from kofa.inference.predictive import Basis
 from kofa.kernels.base import Radial
 from kofa.kernels.declared import as_kernel, check_features
 from kofa.kernels.kernel_map import KernelMap
-from kofa.linalg import Array
+from kofa.linalg import Array, pieces
 from kofa.preparation.fitted import FitSamples
 from kofa.preparation.prepare import FittedView
 from kofa.storage.damage import DamageError, excerpt, require
@@ -71,8 +71,9 @@ def check_seen(
     own = names is None or len(set(names)) == basis.n_factors
     require(own, "it has not one name for each factor")
     require(0 <= basis.n_predictive <= basis.n_factors, "it has other predictive factors")
-    rows = basis.Q @ basis.Q.T
-    require(np.allclose(rows, np.eye(len(rows)), atol=1e-6), "its basis is no rotation")
+    fits = basis.n_factors <= n_factors  # of more, Q Qᵀ would be larger than Q
+    fits = fits and np.allclose(basis.Q @ basis.Q.T, np.eye(basis.n_factors), atol=1e-6)
+    require(fits, "its basis is no rotation")
     if samples is not None:
         check_fields(samples, {**sizes, "N": len(samples.factors)})
 
@@ -118,8 +119,7 @@ def _squares(w: Weights) -> Array:
     """⟨w_d·w_d⟩ = |⟨w_d⟩|² + Σ_l scale_dl |b_gl|²: (D,), without a copy of the weights."""
     square: Array = np.einsum("dk,dk->d", w.mean, w.mean)
     lengths = np.einsum("gkl,gkl->gl", w.basis, w.basis)
-    for at in range(0, len(square), _CHUNK):
-        rows = slice(at, at + _CHUNK)
+    for rows in pieces(len(square), w.scales.shape[1]):
         square[rows] += np.einsum("dl,dl->d", w.scales[rows], lengths[w.columns.label[rows]])
     return square
 
