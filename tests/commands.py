@@ -33,8 +33,9 @@ def run(command, code=0):
 
 
 def error(command, code=1):
-    """The one line that a command says when it fails."""
-    (line,) = run(command, code).stderr.splitlines()
+    """The one line that a command says when it fails, after what it warned of."""
+    *warned, line = run(command, code).stderr.splitlines()
+    assert all(one.startswith("warning: ") for one in warned)
     assert line.startswith("error: ")
     return line.removeprefix("error: ")
 
