@@ -16,8 +16,8 @@ import pytest
 import kofa
 
 ORDER = [
-    "errors", "checks", "linalg", "ahead", "tuning", "data", "likelihoods", "kernels", "inference",
-    "engines", "views", "preparation", "omics", "results", "scores", "inspection",
+    "errors", "checks", "linalg", "ahead", "tuning", "data", "likelihoods", "kernels", "predictive",
+    "inference", "engines", "views", "preparation", "omics", "results", "scores", "inspection",
     "storage", "progress", "fitting", "model", "estimators", "scoring", "cross_validation",
     "plot", "files", "report", "cli",
 ]  # fmt: skip

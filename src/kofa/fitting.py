@@ -47,8 +47,12 @@ from kofa.preparation.prepare import (
 from kofa.preparation.slips import warn_of_slips
 from kofa.progress import Progress
 from kofa.results.prediction import Prediction
+from kofa.results.questions import Questions
 from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit
 
+# Whether views are predicted by `questions`, which are to take the place of read-outs.
+ASKS = False
+_MOST_ASKED = 20_000_000  # numbers of rows from which they are (160 MB)
 _MOST_KEPT = 10_000_000  # numbers, up to which a model keeps the factors of its samples (80 MB)
 
 
@@ -150,6 +154,7 @@ def _finished(
         *run.path,
         _fit_samples(fit_data, Z),
         explained=_explained(found, basis, own_Z, stage),
+        questions=_questions(fit_data, found, rng) if ASKS else None,
     )
     return FactorFit(fitted, fit_data.samples, Z, run, found.settings.n_factors)
 
@@ -343,6 +348,18 @@ def _read_outs(found: Inferred, rng: np.random.Generator, stage: Stage) -> dict[
             calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
         readouts[name] = ReadOut(complete(q), *calibrated)
     return readouts
+
+
+def _questions(fit_data: FitData, found: Inferred, rng: np.random.Generator) -> Questions:
+    """What the model can be asked, from as many rows as memory allows."""
+    width = sum(table.values.shape[1] for table in fit_data.tables.values())
+    width += sum(len(view.landmarks) for view in found.views.values())
+    n, most = fit_data.samples.n, max(_MOST_ASKED // width, 1)
+    rows: Any = slice(None) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    spread = fit_data.samples.spread
+    values = {name: np.array(spread(table)[rows]) for name, table in fit_data.tables.items()}
+    seed = int(rng.integers(2**31))
+    return Questions(found.views, complete(found.run.state), values, seed)
 
 
 def _explained(found: Inferred, basis: Basis, Z: Latents, stage: Stage) -> dict[str, Explained]:

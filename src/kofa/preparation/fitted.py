@@ -46,6 +46,7 @@ class Fitted:
     names: tuple[str, ...] | None = None  # that a user gave the factors
     # What those factors explain of the samples of the fit; none in models of kofa 0.1.
     explained: Mapping[str, Explained] = field(default_factory=dict)
+    questions: Any = None  # `results.questions`, where these answer; not in files
 
     @property
     def n_factors(self) -> int:

@@ -35,7 +35,9 @@ def given(fitted: Fitted, data: Any) -> Prediction:
         if view.source in read
     }
     samples = align(tables)
-    found = Prediction(fitted.views, fitted.posterior, tables, samples, fitted.readouts)
+    found = Prediction(
+        fitted.views, fitted.posterior, tables, samples, fitted.readouts, fitted.questions
+    )
     found.warn_of_far_samples()
     return found
 
@@ -187,7 +189,7 @@ def reconstruct(
             name: labelled(values[0], found.samples, views[name].outputs)
             if name in probable
             else _returned(values, views[name], found.samples)
-            for name, values in found.of_views(asked).items()
+            for name, values in found.by_factors(asked).items()
         }
         if view is not None:
             return tables[view]

@@ -24,6 +24,7 @@ from kofa.kernels.kernel_map import ROUNDING, KernelMap, Unseen
 from kofa.linalg import LOG_2PI, Array, BoolArray, by_rows
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.table_checks import rows_seen
+from kofa.results.questions import Questions
 from kofa.results.uncertainty import (
     beyond,
     few_samples,
@@ -61,6 +62,7 @@ class Prediction:
     tables: Mapping[str, Table]
     samples: Samples
     readouts: Mapping[str, ReadOut] = field(default_factory=dict)
+    questions: Questions | None = None  # which answer in place of read-outs
 
     @cached_property
     def _of_kernels(self) -> dict[tuple[str, str], tuple[Array, Unseen]]:
@@ -160,6 +162,22 @@ class Prediction:
 
         Samples that lack a view get what follows from the others (`ReadOut`).
         """
+        if self.questions is None:
+            return self.by_factors(asked)
+        others = {n: one for n, one in asked.items() if self.views[n].likelihood is None}
+        found = {n: self._answered(n, one) for n, one in asked.items() if n not in others}
+        found |= self.by_factors(others)
+        return {name: found[name] for name in asked}
+
+    def _answered(self, name: str, asked: Asked) -> list[Array]:
+        """What the other views and the rest of the view say."""
+        assert self.questions is not None
+        values = {n: self.samples.spread(table) for n, table in self.tables.items()}
+        layers = self.questions.of(name).layers(values, values.get(name), self.samples.n)
+        return self._joined(name, asked, [asked.of(*layer) for layer in layers])
+
+    def by_factors(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
+        """What the factors say; of views that samples lack, what read-outs do."""
         lacking = {name: which for name in asked if (which := self._lacking(name)).any()}
         known = {n: one for n, one in asked.items() if n not in lacking or not lacking[n].all()}
         found = self._of_views(known)

@@ -1,0 +1,1 @@
+"""Any view, or any of its cells, from what else is known of a sample."""

@@ -1,0 +1,157 @@
+"""What the other views say of a row: features, and the weight of each view's kernel.
+
+A source is one kernel K = ΦΦᵀ by its features Φ: the columns of a view, its similarities with
+landmarks in a basis in which these are features, or factors. Features are centred over the rows of
+the fit, and scaled such that K has a mean diagonal of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import minimize
+
+from kofa.linalg import Array, IntArray
+from kofa.predictive.regression import Evidence, Scales, Spectrum, most_likely_scales
+
+_WEIGHT_PRIOR = 3.0  # standard deviation of log v around equal weights
+_LIMIT = 14.0  # of log v
+_STEPS = 60
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One kernel of the rows of the fit."""
+
+    features: Array  # (n, p)
+    mean: Array  # (p,): what was taken off
+    unit: float  # by which they were divided
+
+    @classmethod
+    def of(cls, features: Array) -> Source:
+        mean = features.mean(axis=0)
+        centred = features - mean
+        unit = float(np.sqrt((centred**2).sum() / max(len(centred), 1)))
+        unit = unit if unit > _CONSTANT else 1.0  # features that do not vary say nothing
+        return cls(centred / unit, mean, unit)
+
+    @property
+    def lean(self) -> Source:
+        """Without the rows of the fit."""
+        return replace(self, features=np.zeros((0, len(self.mean))))
+
+    def of_rows(self, features: Array) -> Array:
+        """Features of any rows, as those of the fit are."""
+        return (features - self.mean) / self.unit
+
+    @cached_property
+    def gram(self) -> Array:
+        return self.features @ self.features.T
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """From features of any rows to their kernel Σ v K with the rows of the fit, along U."""
+
+    sources: Mapping[str, Source]
+    weights: Mapping[str, float]  # v
+    projection: Array  # ΦᵀU (p, r)
+
+    def of_rows(self, n: int, features: Mapping[str, Array]) -> Array:
+        """Φ (n, p) of rows."""
+        parts = [
+            np.sqrt(self.weights[name]) * s.of_rows(features[name])
+            for name, s in self.sources.items()
+        ]
+        return np.concatenate([np.zeros((n, 0)), *parts], axis=1)
+
+    @cached_property
+    def from_given(self) -> Array:
+        """The projection of features as they are given: (p, r)."""
+        scales = [
+            np.full(len(s.mean), np.sqrt(self.weights[name]) / s.unit)
+            for name, s in self.sources.items()
+        ]
+        return np.asarray(np.concatenate([np.zeros(0), *scales])[:, None] * self.projection)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Sources of some rows side by side, each with its weight v: one kernel Σ v K."""
+
+    n: int
+    sources: Mapping[str, Source]
+    weights: Mapping[str, float]
+
+    @cached_property
+    def features(self) -> Array:
+        """Φ (n, p) of the rows of the fit."""
+        parts = [np.sqrt(self.weights[name]) * s.features for name, s in self.sources.items()]
+        return np.concatenate([np.zeros((self.n, 0)), *parts], axis=1)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        features = self.features
+        n, p = features.shape
+        if n <= p + 1:
+            return Spectrum.of_kernel(features @ features.T)
+        found = Spectrum.of_kernel(features.T @ features)
+        return Spectrum(features @ (found.U / np.sqrt(found.e)), found.e)
+
+    @property
+    def map(self) -> Map:
+        lean = {name: source.lean for name, source in self.sources.items()}
+        return Map(lean, self.weights, self.features.T @ self.spectrum.U)
+
+
+def learn(n: int, sources: Mapping[str, Source], Y: Array, rows: IntArray) -> Inputs:
+    """The weights v with the highest evidence of columns Y, on some of the rows.
+
+    ∂/∂K = ½ Σ_d [(n − 1)/q_d a_d a_dᵀ − (K + λ_d I)⁻¹], a = (K + λI)⁻¹y; λ stays where it is best.
+    """
+    names = list(sources)
+    if len(names) < 2 or not Y.shape[1]:
+        return Inputs(n, sources, dict.fromkeys(names, 1.0 / max(len(names), 1)))
+    some = [Source.of(sources[name].features[rows]) for name in names]
+    Yc = Y[rows] - Y[rows].mean(axis=0)
+    grams = [s.gram for s in some]
+    last: dict[str, Scales] = {}
+
+    def cost(u: Array) -> tuple[float, Array]:
+        v = _shares(u)
+        K = np.asarray(sum(w * G for w, G in zip(v, grams, strict=True)))
+        spectrum = Spectrum.of_kernel(K)
+        evidence = Evidence.of(spectrum, Yc, np.full(Yc.shape[1], float(len(Yc))))
+        last["scales"] = found = most_likely_scales(evidence, last.get("scales"))
+        lam, U = np.exp(found.log_ratio), spectrum.U
+        along, inverse = U.T @ Yc, 1.0 / (spectrum.e[:, None] + np.exp(found.log_ratio))
+        a = U @ (along * (inverse - 1.0 / lam)) + Yc / lam
+        a *= np.sqrt(evidence.dof / evidence.quadratic(found.log_ratio))
+        outside = float((1.0 / lam).sum())
+        middle = inverse.sum(axis=1) - outside
+        slopes = np.array(
+            [
+                0.5 * (np.vdot(G @ a, a) - np.vdot((G @ U) * middle, U) - outside * np.trace(G))
+                for G in grams
+            ]
+        )
+        away = u - u.mean()
+        value = float(evidence.value(found.log_ratio).sum()) + found.log_prior
+        value -= 0.5 * float(away @ away) / _WEIGHT_PRIOR**2
+        gradient = v * (slopes - float(slopes @ v)) - away / _WEIGHT_PRIOR**2
+        return -value, -gradient
+
+    options, bounds = {"maxiter": _STEPS, "ftol": 1e-8}, [(-_LIMIT, _LIMIT)] * len(names)
+    begin = np.zeros(len(names))
+    best = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    v = _shares(best) / np.array([s.unit for s in some]) ** 2
+    return Inputs(n, sources, dict(zip(names, (v / v.sum()).tolist(), strict=True)))
+
+
+def _shares(u: Array) -> Array:
+    v = np.exp(u - u.max())
+    return np.asarray(v / v.sum())

@@ -1,0 +1,271 @@
+"""Views asked of a fitted model: what the other views of a sample say, and the rest of the view.
+
+The other views enter by themselves, with what factors of these views alone expect in their holes,
+and by those factors. So nothing that predicts a view has seen it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import RLock
+
+import numpy as np
+
+from kofa import tuning
+from kofa.data.scaling import Scaling
+from kofa.data.stored import Values
+from kofa.engines.memory import InMemory
+from kofa.inference.global_step import global_step
+from kofa.inference.local_step import Latent
+from kofa.inference.observations import Rows
+from kofa.inference.posterior import State, complete, keep
+from kofa.inference.projection import project
+from kofa.inference.pruning import informative
+from kofa.inference.start import prepare_and_start, spectral
+from kofa.inference.statistics import centred
+from kofa.kernels.kernel_map import KernelMap
+from kofa.linalg import Array, BoolArray, Groups
+from kofa.predictive.inputs import Source
+from kofa.predictive.keys import ranks_of_rows
+from kofa.predictive.observed import Observed
+from kofa.predictive.view import Known, Unsure, ViewFromOthers, explain
+from kofa.preparation.prepare import FittedView
+
+_BATCH = 1024  # rows that are answered at a time
+FACTORS = " factors"  # the source of factors; no view has such a name
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """The other views, as features."""
+
+    views: Mapping[str, FittedView]
+    state: State  # of their factors
+    scalings: Mapping[str, Scaling]  # of those that are neither Gaussian nor behind a kernel
+    bases: Mapping[str, Array]  # (R, p): from similarities with landmarks to features
+
+    @classmethod
+    def of(
+        cls, views: Mapping[str, FittedView], state: State, values: Mapping[str, Array]
+    ) -> Others:
+        scalings = {
+            name: Scaling.fit(_raw(view, values[name]), unit=view.layer.unit)
+            for name, view in views.items()
+            if view.likelihood is not None and view.likelihood.curvature is not None
+        }
+        bases = {
+            name: _root(view.encoder)
+            for name, view in views.items()
+            if isinstance(view.encoder, KernelMap)
+        }
+        return cls(views, state, scalings, bases)
+
+    @property
+    def by_factors(self) -> bool:
+        """Whether factors are a source of their own: those of kernels say what these say."""
+        return len(self.bases) < len(self.views)
+
+    def of_rows(self, values: Mapping[str, Values], n: int) -> Iterator[tuple[slice, Known]]:
+        """What is known of rows, some at a time; views that are not given are missing."""
+        for start in range(0, n, _BATCH):
+            where = slice(start, min(start + _BATCH, n))
+            none = where.stop - start
+            part = {
+                name: np.array(values[name][where])
+                if name in values
+                else np.full((none, view.n_inputs), np.nan)
+                for name, view in self.views.items()
+            }
+            yield where, self._known(part)
+
+    def _known(self, values: Mapping[str, Array]) -> Known:
+        observed = {name: view.observe(values[name].copy()) for name, view in self.views.items()}
+        q = project(Rows.stack(observed), self.state)
+        features, beyond, holes = {}, {}, {}
+        for name, view in self.views.items():
+            features[name], holes[name] = self._features(name, view, values[name], q)
+            if isinstance(view.encoder, KernelMap):
+                beyond[name] = _beyond(view.encoder, values[name], features[name])
+        if self.by_factors:
+            features[FACTORS] = q.mean
+        return Known(len(q.mean), features, beyond, tuple(self._unsure(holes, q)))
+
+    def _features(
+        self, name: str, view: FittedView, values: Array, q: Latent
+    ) -> tuple[Array, BoolArray]:
+        """Features of a view with what is expected in its holes, and where these are."""
+        expected, encoder = self.state[name].weights.predict(q.mean), view.encoder
+        encoded = encoder.encode(values)
+        if isinstance(encoder, KernelMap):
+            holes = np.isnan(encoded[:, :1])
+            return np.where(holes, expected, encoded) @ self.bases[name], holes
+        holes = np.isnan(encoded)
+        if name not in self.scalings:
+            return np.where(holes, expected, encoded), holes
+        scaled = self.scalings[name].encode(_raw(view, values))
+        if holes.any():
+            ask = encoder.probability if encoder.has("probability") else encoder.predict
+            typical = self.scalings[name].encode(ask(expected, np.zeros_like(expected)))
+            scaled = np.where(np.isnan(scaled), typical, scaled)
+        return np.asarray(scaled), np.zeros((len(scaled), 1), dtype=bool)
+
+    def _unsure(self, holes: Mapping[str, BoolArray], q: Latent) -> Iterator[Unsure]:
+        """Of rows with the same holes: the variance of z, and of what stands in holes."""
+        pattern = q.patterns.label
+        roots = np.linalg.cholesky(q.covariance)
+        groups = Groups.by_pattern(np.concatenate(list(holes.values()), axis=1))
+        label = groups.label * len(roots) + pattern
+        for one in np.unique(label):
+            rows = np.flatnonzero(label == one)
+            root = roots[pattern[rows[0]]]
+            T, own, start = [], [], 0
+            for name in self.views:
+                hole = holes[name][rows[0]]
+                T.append(self._loadings(name, hole, root))
+                if name not in self.bases and name not in self.scalings:
+                    variance = np.where(hole, 1.0 / self.state[name].precision, 0.0)
+                    own.append((start + np.flatnonzero(hole), variance[hole]))
+                start += len(T[-1])
+            T += [root] if self.by_factors else []
+            which = np.concatenate([np.zeros(0, dtype=np.intp), *(w for w, _ in own)])
+            delta = np.concatenate([np.zeros(0), *(d for _, d in own)])
+            yield Unsure(rows, np.concatenate(T), which, delta)
+
+    def _loadings(self, name: str, hole: BoolArray, root: Array) -> Array:
+        """How the features of a view follow z where they stand in holes: (p, K)."""
+        W = self.state[name].weights.mean
+        if name in self.bases:
+            return np.asarray(self.bases[name].T @ W @ root * float(hole[0]))
+        if name in self.scalings:
+            return np.zeros((len(self.scalings[name].centre), len(root)))
+        return np.asarray(np.where(hole[:, None], W @ root, 0.0))
+
+
+def _raw(view: FittedView, values: Array) -> Array:
+    """Numbers that can be compared: of a label one column for each class."""
+    likelihood = view.layer
+    return likelihood.encode(values) if likelihood.competing else values
+
+
+def _root(encoder: KernelMap) -> Array:
+    """G^-½ of the landmarks' kernel G: similarities times this are features."""
+    G = np.sum(encoder.grams(encoder.V), axis=0)
+    e, U = np.linalg.eigh(0.5 * (G + G.T))
+    above = e > 1e-13 * len(e) * max(float(e[-1]), 1e-300)
+    return np.asarray(U[:, above] / np.sqrt(e[above]))
+
+
+def _beyond(encoder: KernelMap, values: Array, features: Array) -> Array:
+    """What k(x, x) has that similarities with landmarks do not show: (n,)."""
+    itself = encoder.self_similarity(values) * encoder.mean_self / encoder.scale
+    return np.asarray(np.maximum(np.nan_to_num(itself - (features**2).sum(axis=1)), 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One view, answered from the others and from the rest of itself."""
+
+    view: FittedView
+    others: Others | None
+    found: ViewFromOthers
+
+    @classmethod
+    def of(
+        cls,
+        views: Mapping[str, FittedView],
+        name: str,
+        values: Mapping[str, Array],
+        state: State,
+        rng: np.random.Generator,
+    ) -> Question:
+        """From values of rows of the fit, in the user's units; `state`: the factors that the model
+        shows, which serve where all the others are kernels.
+        """
+        view, likelihood = views[name], views[name].layer
+        mine = {n: v for n, v in views.items() if v.source != view.source and not v.role.output}
+        has = likelihood.seen(values[name])
+        if not mine:
+            own = values[name][has]
+            found = explain(ranks_of_rows([own]), {}, likelihood.encode(own), likelihood)
+            return cls(view, None, found)
+        seen = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0)
+        if any(v.likelihood is not None for v in mine.values()):
+            state = factors_of(mine, {n: values[n][seen] for n in mine}, rng)
+        others = Others.of(mine, complete({n: state[n] for n in mine}), values)
+        rows = np.flatnonzero(has & seen)
+        given = {n: values[n][rows] for n in mine}
+        parts = [known.features for _, known in others.of_rows(given, len(rows))]
+        sources = {
+            source: Source.of(np.concatenate([part[source] for part in parts]))
+            for source in (parts[0] if parts else ())
+        }
+        own = values[name][rows]
+        ranks = ranks_of_rows([own, *given.values()])
+        return cls(view, others, explain(ranks, sources, likelihood.encode(own), likelihood))
+
+    def layers(
+        self, values: Mapping[str, Values], own: Values | None, n: int
+    ) -> Iterator[tuple[Array, Array]]:
+        """Mean and variance of the Gaussian layer of rows, some at a time.
+
+        `own`: what is known of the view, in the user's units.
+        """
+        for where, known in self.others.of_rows(values, n) if self.others else _nothing(n):
+            data = None
+            if own is not None:
+                encoded = self.view.layer.encode(np.array(own[where]))
+                data = Observed.of(encoded, self.view.layer)
+            yield self.found.layer(known, data)
+
+
+def _nothing(n: int) -> Iterator[tuple[slice, Known]]:
+    for start in range(0, n, _BATCH):
+        where = slice(start, min(start + _BATCH, n))
+        yield where, Known(where.stop - start, {}, {})
+
+
+def _seen(view: FittedView, values: Array) -> BoolArray:
+    tells = view.encoder.scaling if isinstance(view.encoder, KernelMap) else view.encoder
+    return tells.seen(values)
+
+
+def factors_of(
+    views: Mapping[str, FittedView], values: Mapping[str, Array], rng: np.random.Generator
+) -> State:
+    """Factors of some views alone: a few sweeps from their leading directions."""
+    observed = {name: view.observe(values[name].copy()) for name, view in views.items()}
+    engine = InMemory(Rows.stack(observed)).condensed()
+    roles = {name: view.role for name, view in views.items()}
+    Z = spectral(engine, tuning.MOST_READ_OUT, rng, above_noise=True)
+    _, state = prepare_and_start(engine, roles, Z)
+    for _ in range(tuning.READ_OUT_SWEEPS):
+        stats, Z = engine.sweep(state, Z)
+        state = global_step(state, centred(stats))
+        telling = informative(state, stats.n_samples)
+        state, Z = keep(state, telling), engine.keep(Z, telling)
+    return state
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What a model can be asked: rows of its fit, and the views that were asked for before."""
+
+    views: Mapping[str, FittedView]
+    state: State
+    values: Mapping[str, Array]  # of rows of the fit, in the user's units
+    seed: int
+    asked: dict[str, Question] = field(default_factory=dict)
+
+    @cached_property
+    def _lock(self) -> RLock:
+        return RLock()
+
+    def of(self, name: str) -> Question:
+        """The question for a view, worked out when it is first asked."""
+        with self._lock:
+            if name not in self.asked:
+                rng = np.random.default_rng(self.seed)
+                self.asked[name] = Question.of(self.views, name, self.values, self.state, rng)
+            return self.asked[name]
