@@ -61,7 +61,8 @@ def _centred(data: Observed, left: LeftOut, slope: float) -> Calibration:
     """
     likelihood, bias = data.likelihood, left.regression.mean
     none = np.zeros(len(bias))
-    if likelihood.competing:
+    centred = likelihood.has("at_mean") and likelihood.has("probability")
+    if likelihood.competing or not centred:
         return Calibration(slope, slope * bias, bias, none)
     n = np.maximum(data.mask.sum(axis=0), 1.0)
     rate = (np.where(data.mask, data.values, 0.0).sum(axis=0) + 0.5) / (n + 1.0)

@@ -34,7 +34,7 @@ class Source:
     @classmethod
     def of(cls, features: Array) -> Source:
         mean = features.mean(axis=0)
-        centred = features - mean
+        centred = np.ascontiguousarray(features - mean)
         unit = float(np.sqrt((centred**2).sum() / max(len(centred), 1)))
         unit = unit if unit > _CONSTANT else 1.0  # features that do not vary say nothing
         return cls(centred / unit, mean, unit)

@@ -12,8 +12,9 @@ _DIGITS = 3  # of a value, which count
 
 
 def ranks_of_rows(tables: Iterable[Array]) -> IntArray:
-    """Ranks of rows as if drawn at random, from all that is known of each."""
-    total = sum((_cells(values).sum(axis=1, dtype=np.uint64) for values in tables), np.uint64(0))
+    """Ranks of rows as if drawn at random, from all that is known of each and not of every row."""
+    differ = (values[:, (values != values[:1]).any(axis=0)] for values in tables)
+    total = sum((_cells(values).sum(axis=1, dtype=np.uint64) for values in differ), np.uint64(0))
     return _ranks(np.asarray(total))
 
 

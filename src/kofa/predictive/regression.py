@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kofa.linalg import Array, BoolArray
+from kofa.linalg import Array, BoolArray, by_rows
 
 _LIMITS = (-25.0, 14.0)  # of log λ, for kernels with a mean diagonal of one
 _GRID = 14  # values of log λ that are compared before the best is refined
@@ -189,7 +189,8 @@ class Regression:
     def variance(self, along: Array, itself: Array) -> Array:
         """Variances of columns of such rows but for their noise, k(x, x) given: (·, D)."""
         e, lam = self.e[:, None], self.ratio / self.share
-        left = np.maximum(itself[:, None] - along**2 @ (1.0 / (e + lam)), 0.0)
+        known = by_rows(along**2, 1.0 / (e + lam))
+        left = np.maximum(itself[:, None] - known, 0.0)
         return np.asarray(self.scale * (left + lam / self.n_rows))
 
     @property

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.linalg import Array, BoolArray, Groups, IntArray, by_rows
 from kofa.predictive.keys import first
 
 _ROUNDS = 8  # of noise and factors in turn, and of what stands in holes
@@ -53,7 +53,8 @@ class Covariance:
                 own = np.ix_(rows, ~has)
                 if self.dense is not None:
                     gain, rest = self._given(has)
-                    mean[own], variance[own] = r[np.ix_(rows, has)] @ gain, np.diagonal(rest)
+                    mean[own] = by_rows(r[np.ix_(rows, has)], gain)
+                    variance[own] = np.diagonal(rest)
                 else:
                     mean[own], variance[own] = self._by_loadings(r[rows], has)
         return mean, variance
@@ -70,8 +71,10 @@ class Covariance:
         B, u = self.loadings, ~known
         fewer = u if u.sum() < known.sum() else known
         part = (B[fewer] / self.noise[fewer, None]).T @ B[fewer]
-        M = np.linalg.inv(np.eye(B.shape[1]) + (self.precision - part if fewer is u else part))
-        mean = (r[:, known] / self.noise[known]) @ B[known] @ M @ B[u].T
+        inner = self.precision - part if fewer is u else part
+        M: Array = np.linalg.inv(np.eye(B.shape[1]) + inner).astype(float)
+        z = by_rows(by_rows(r[:, known] / self.noise[known], B[known]), M)
+        mean = by_rows(z, B[u].T)
         return mean, self.noise[u] + ((B[u] @ M) * B[u]).sum(axis=1)
 
     @cached_property

@@ -20,13 +20,14 @@ from kofa.engines.memory import InMemory
 from kofa.inference.global_step import global_step
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Rows
-from kofa.inference.posterior import State, complete, keep
+from kofa.inference.posterior import State, complete, keep, n_factors_of
 from kofa.inference.projection import project
 from kofa.inference.pruning import informative
 from kofa.inference.start import prepare_and_start, spectral
 from kofa.inference.statistics import centred
+from kofa.kernels.formulas import Precomputed
 from kofa.kernels.kernel_map import KernelMap
-from kofa.linalg import Array, BoolArray, Groups
+from kofa.linalg import Array, BoolArray, Groups, by_rows
 from kofa.predictive.inputs import Source
 from kofa.predictive.keys import ranks_of_rows
 from kofa.predictive.observed import Observed
@@ -56,7 +57,7 @@ class Others:
             if view.likelihood is not None and view.likelihood.curvature is not None
         }
         bases = {
-            name: _root(view.encoder)
+            name: _root(view, values[name])
             for name, view in views.items()
             if isinstance(view.encoder, KernelMap)
         }
@@ -90,7 +91,8 @@ class Others:
                 beyond[name] = _beyond(view.encoder, values[name], features[name])
         if self.by_factors:
             features[FACTORS] = q.mean
-        return Known(len(q.mean), features, beyond, tuple(self._unsure(holes, q)))
+        unsure = (*self._unsure(holes, q), *self._unsure_kernels(values))
+        return Known(len(q.mean), features, beyond, unsure)
 
     def _features(
         self, name: str, view: FittedView, values: Array, q: Latent
@@ -100,7 +102,7 @@ class Others:
         encoded = encoder.encode(values)
         if isinstance(encoder, KernelMap):
             holes = np.isnan(encoded[:, :1])
-            return np.where(holes, expected, encoded) @ self.bases[name], holes
+            return by_rows(np.where(holes, expected, encoded), self.bases[name]), holes
         holes = np.isnan(encoded)
         if name not in self.scalings:
             return np.where(holes, expected, encoded), holes
@@ -133,6 +135,32 @@ class Others:
             delta = np.concatenate([np.zeros(0), *(d for _, d in own)])
             yield Unsure(rows, np.concatenate(T), which, delta)
 
+    def _unsure_kernels(self, values: Mapping[str, Array]) -> Iterator[Unsure]:
+        """Of rows of kernelized views with single holes: how features change with what is there."""
+        none, sizes = np.zeros(0), self._sizes()
+        for place, (name, view) in enumerate(self.views.items()):
+            if not isinstance(view.encoder, KernelMap):
+                continue
+            for rows, change in view.encoder.for_other_values(values[name]):
+                n = max(1.0, change.shape[1] - 2.0)  # so few values know the variance badly
+                moved = change @ self.bases[name] / np.sqrt(n)
+                before, after = sum(sizes[:place]), sum(sizes[place + 1 :])
+                for row, one in zip(rows, moved, strict=True):
+                    T = np.pad(one.T, ((before, after), (0, 0)))
+                    yield Unsure(np.array([row]), T, none.astype(np.intp), none)
+
+    def _sizes(self) -> list[int]:
+        """Number of features of each source."""
+        each = [
+            self.bases[name].shape[1]
+            if name in self.bases
+            else len(self.scalings[name].centre)
+            if name in self.scalings
+            else self.state[name].n_columns
+            for name in self.views
+        ]
+        return [*each, n_factors_of(self.state)] if self.by_factors else each
+
     def _loadings(self, name: str, hole: BoolArray, root: Array) -> Array:
         """How the features of a view follow z where they stand in holes: (p, K)."""
         W = self.state[name].weights.mean
@@ -149,9 +177,14 @@ def _raw(view: FittedView, values: Array) -> Array:
     return likelihood.encode(values) if likelihood.competing else values
 
 
-def _root(encoder: KernelMap) -> Array:
+def _root(view: FittedView, values: Array) -> Array:
     """G^-½ of the landmarks' kernel G: similarities times this are features."""
-    G = np.sum(encoder.grams(encoder.V), axis=0)
+    encoder = view.encoder
+    assert isinstance(encoder, KernelMap)
+    V = encoder.V
+    if isinstance(encoder.kernel, Precomputed):
+        V = encoder.scaling.complete(values[view.landmarks])
+    G = np.sum(encoder.grams(V), axis=0)
     e, U = np.linalg.eigh(0.5 * (G + G.T))
     above = e > 1e-13 * len(e) * max(float(e[-1]), 1e-300)
     return np.asarray(U[:, above] / np.sqrt(e[above]))
