@@ -34,6 +34,15 @@ def test_pack_outer_is_the_packed_outer_product(rng):
     np.testing.assert_allclose(pack_outer(v), pack(v[:, :, None] * v[:, None, :]))
 
 
+def test_inverse_of_what_is_positive_definite_but_for_rounding(rng):
+    W = 1e9 * rng.normal(size=(3, 12))
+    precision = np.eye(12) + W.T @ W  # of rank three beside rounding
+    assert np.linalg.eigvalsh(precision)[0] < 0.0
+    inverse, logdet = inverse_and_logdet(precision[None])
+    assert np.isfinite(logdet).all()
+    np.testing.assert_allclose(W @ inverse[0] @ W.T, np.eye(3), atol=0.01)
+
+
 def test_inverse_and_logdet(rng):
     a = rng.standard_normal((3, 6, 4))
     a = a.swapaxes(1, 2) @ a

@@ -23,6 +23,7 @@ IntArray = NDArray[np.intp]
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 _TILE = 32  # rows of a product that are computed at a time
+_ROUNDING = 1e-14  # of a sum of products, relative
 _LEAF = 8  # size of triangular matrices that are inverted by substitution
 _FEW = 128  # terms of a sum in single precision: of thousands two digits would be lost
 _SMALL = 16  # of those that are inverted by halves
@@ -136,11 +137,13 @@ def inverse_and_logdet(matrices: Array) -> tuple[Array, Array]:
     """Inverse and log-determinant of a batch (n, K, K) of positive definite matrices.
 
     Their diagonals are brought to one before, so that weak directions keep their digits beside
-    strong ones.
+    strong ones, and then raised by what rounding may have taken from those that are weaker still.
     """
     root = 1.0 / np.sqrt(np.diagonal(matrices, axis1=-2, axis2=-1))
     scaled = matrices * root[..., :, None]
     scaled *= root[..., None, :]
+    k = matrices.shape[-1]
+    scaled[..., np.arange(k), np.arange(k)] += _ROUNDING * k
     factor = np.asarray(np.linalg.cholesky(scaled), dtype=float)
     logdet = 2.0 * (np.log(np.diagonal(factor, axis1=-2, axis2=-1)) - np.log(root)).sum(-1)
     half = triangular_inverse(factor) * root[..., None, :]
