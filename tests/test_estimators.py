@@ -839,6 +839,28 @@ def test_columns_that_are_no_numbers_are_named(rng, kind):
         kofa.KernelFactorAnalysis().fit(X)
 
 
+@pytest.mark.parametrize("kind", ["dates", "dates with a zone", "durations", "none known"])
+@pytest.mark.parametrize("table", ["frame", "column", "array", "polars", "column of polars"])
+def test_dates_are_no_numbers_of_nanoseconds(rng, kind, table):
+    """Of dates alone, and of those of polars, scikit-learn makes numbers."""
+    pd = pytest.importorskip("pandas")
+    column = pd.to_datetime([None] * 20) if kind == "none known" else dated(20)[kind]
+    column, X = pd.Series(column, name="when"), rng.normal(size=(20, 2))
+    dates = column.to_frame()
+    if "polars" in table:
+        column = pytest.importorskip("polars").from_pandas(column)
+        dates = column.to_frame()
+    if table == "array":
+        column = column.to_numpy(dtype="m8[ns]" if kind == "durations" else "M8[ns]")
+        dates = column[:, None]
+    if "column" not in table:
+        for estimator in (kofa.KernelFactorRegressor(), kofa.KernelFactorClassifier()):
+            with pytest.raises(kofa.DataError, match=r"X, column .*: expected real numbers but"):
+                estimator.fit(dates, [1, 2] * 10)
+    with pytest.raises(kofa.DataError, match=r"y, column .*: expected real numbers but"):
+        kofa.KernelFactorRegressor().fit(X, dates if table == "frame" else column)
+
+
 def test_tables_of_polars_that_are_only_planned_are_refused(rng):
     pl = pytest.importorskip("polars")
     X = pl.DataFrame(rng.normal(size=(20, 2)))

@@ -95,6 +95,7 @@ def by_view(option: str, value: Any, views: Iterable[str]) -> dict[str, Any]:
 def column_named(data: Any, source: str = _WHOLE, cure: str = _CONVERT) -> Iterator[None]:
     """An error about what is no number in X or y names the column, where it has a name."""
     check_collected(data, source=source)
+    _check_no_times(data, source, cure)
     try:
         yield
     except OverflowError as error:
@@ -107,6 +108,18 @@ def column_named(data: Any, source: str = _WHOLE, cure: str = _CONVERT) -> Itera
         if found is None:
             raise
         raise DataError(found.what, source=source, column=found.column, cure=cure) from error
+
+
+def _check_no_times(data: Any, source: str, cure: str) -> None:
+    """Raise for dates and durations, of which scikit-learn makes numbers of nanoseconds."""
+    frame = hasattr(data, "columns") and hasattr(data, "dtypes")
+    dtypes: list[Any] = list(data.dtypes) if frame else [getattr(data, "dtype", None)]
+    for j, dtype in enumerate(dtypes):
+        of_polars = hasattr(dtype, "is_temporal") and dtype.is_temporal()
+        if of_polars or getattr(dtype, "kind", "O") in "mM":
+            column = data.columns[j] if frame else j
+            what = f"expected real numbers but got {dtype}"
+            raise DataError(what, source=source, column=column, cure=cure)
 
 
 def _not_a_number(data: Any) -> DataError | None:
