@@ -64,7 +64,7 @@ class FactorFit:
     samples: Samples
     Z: Array  # their factors, as users see them
     run: Run
-    most_factors: int  # that it looked for
+    most_factors: int  # that it looked for, unless outputs asked for all directions of the inputs
 
     def factors(self) -> Any:
         """The factors of the samples: an array or DataFrame (N, K)."""
@@ -76,8 +76,8 @@ class FactorFit:
             _warn_of_growth(self.fitted.bounds, parameters)
         if self.run.hit_ceiling:
             _warn_of_ceiling(self.fitted.n_factors, parameters)
-        wanted = parameters.n_factors
-        if parameters.outputs and wanted is not None and wanted > self.most_factors:
+        wanted, limited = parameters.n_factors, self.fitted.n_factors <= self.most_factors
+        if parameters.outputs and limited and wanted is not None and wanted > self.most_factors:
             warn(
                 f"n_factors={wanted}, but with outputs at most {self.most_factors} factors are "
                 f"looked for, among which those are chosen that carry the outputs: set it to "
