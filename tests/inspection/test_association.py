@@ -305,9 +305,13 @@ def test_lists_of_pyarrow_are_no_covariate(rng):
         ("OS_time", "OS_event"),
         ("days_to_last_follow_up", "vital_status"),
         ("followUp", "isDead"),
+        ("duration", "event"),
     ],
 )
-@pytest.mark.parametrize("labels", [(0, 1), (0.0, 1.0), (False, True), ("False", "True")])
+@pytest.mark.parametrize(
+    "labels",
+    [(0, 1), (0.0, 1.0), (False, True), ("False", "True"), ("Alive", "Dead"), ("no", "yes")],
+)
 def test_censored_times_are_named_in_a_warning(rng, time, event, labels):
     known = pd.DataFrame({time: rng.exponential(size=20), "age": rng.normal(60, 9, 20)})
     known[event] = [labels[i % 2] for i in range(20)]

@@ -17,12 +17,15 @@ from kofa.inspection.matching import reading
 from kofa.linalg import Array
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_TIME = re.compile(r"\b(time|days|months|survival|follow ?up|tt[a-z]{1,2}|os|pfs|dfs|rfs|efs)\b")
+_TIME = re.compile(
+    r"\b(time|days|months|duration|survival|follow ?up|tt[a-z]{1,2}|os|pfs|dfs|rfs|efs)\b"
+)
 _EVENT = re.compile(
     r"\b(event|status|died|dead|death|deceased|censor\w*|relapsed?|recurred|progressed"
     r"|treated after)\b"
 )
-_TRUTH = {"0", "1", "0.0", "1.0", "false", "true"}
+_TRUTH = {"0", "1", "0.0", "1.0", "false", "true", "no", "yes"}
+_TRUTH |= {"alive", "dead", "living", "deceased", "0:living", "1:deceased", "censored", "event"}
 
 
 @dataclass(frozen=True, eq=False)
