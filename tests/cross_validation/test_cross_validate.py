@@ -645,3 +645,16 @@ def test_the_baseline_is_what_the_training_samples_say():
     summary = kofa.score_summary(table).set_index(["view", "column", "score"]).baseline
     each = table[table.fold != "all"].groupby(["view", "column", "score"]).baseline.mean()
     assert summary["count", "all", "rmse"] == pytest.approx(each["count", "all", "rmse"])
+
+
+@pytest.mark.filterwarnings("ignore:.*no sample has a value together")
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("n_together", [0, 1, 2])
+def test_folds_may_lose_the_last_samples_that_views_have_together(rng, n_together, kernel):
+    z = rng.standard_normal((48, 2))
+    x, y = z @ rng.standard_normal((2, 4)), z @ rng.standard_normal((2, 3))
+    x[24:], y[n_together:24, 0] = np.nan, np.nan
+    views = {"x": kofa.Real(kernel=kernel), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=["y"], callback=soon)
+    _, predicted = kofa.cross_validate(model, {"x": x, "y": y}, cv=4, return_predictions=True)
+    assert np.isfinite(predicted["mean"]).all()

@@ -236,6 +236,20 @@ def test_views_of_different_samples_can_be_fitted(kind, kernel, outputs):
         )
 
 
+@pytest.mark.filterwarnings(NOT_TOGETHER)
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("kind", ["Real", "Binary"])
+def test_inputs_of_one_sample_can_be_fitted(rng, kind, kernel, outputs, together):
+    x, y = np.full((40, 4), np.nan), rng.standard_normal((40, 2))
+    x[3] = [1.0, 0.0, 1.0, 0.0]
+    y[3, 0 if together else slice(None)] = np.nan
+    views = {"x": getattr(kofa, kind)(kernel=kernel), "y": kofa.Real()}
+    model = kofa.FactorModel(views, outputs=outputs).fit({"x": x, "y": y})
+    assert np.isfinite(model.predict({"x": x}, "y")).all()
+
+
 def test_columns_that_no_factor_has_seen_are_named():
     x, y = two_cohorts("Real")
     model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}, outputs=["y"])
