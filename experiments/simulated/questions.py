@@ -1,8 +1,8 @@
-"""The predictive layer beside the read-outs that it is to replace.
+"""What the predictive layer says of views and cells, beside other methods.
 
 Hidden views, known cells, and scores as samples become more.
 
-Of each row, the least difference and the mean: of the layer less the best that is named in it.
+Of each row, the least difference and the mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sklearn.metrics import r2_score
 from experiments.experiment import Mark, Measurement, Row, skipped
 from experiments.simulated.hidden_views import PROBLEMS, Hidden, kofa, ridge
 from experiments.tasks import Array
-from kofa import FactorModel, fitting
+from kofa import FactorModel
 
 DRAWS = range(20, 25)
 SIZES = (50, 100, 200, 299, 300, 301, 500, 999, 1001, 2000)
@@ -31,16 +31,11 @@ SHARES = (0.1, 0.4)
 
 
 @contextmanager
-def by_questions(asks: bool) -> Iterator[None]:
-    """Whether the predictive layer answers."""
-    before = fitting.ASKS
-    fitting.ASKS = asks
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        fitting.ASKS = before
+def quiet() -> Iterator[None]:
+    """Without what a fit warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _row(what: str, gains: list[float], mark: Mark, more: str = "") -> Row:
@@ -76,7 +71,7 @@ def against_ridge() -> Row:
         scores = []
         for seed in range(100, 103):
             x, y, new, truth = columns(n, seed)
-            with by_questions(True):
+            with quiet():
                 hidden = FactorModel().fit({"x": x, "y": y}).predict({"x": new}, "y")
                 output = FactorModel(outputs=["y"]).fit({"x": x, "y": y}).predict({"x": new})
             each = (hidden, output, _tuned(x, y, new))
@@ -95,7 +90,7 @@ def known_cells(shared: float) -> Row:
         scores = []
         for seed in range(100, 103):
             x, y, new, truth = columns(n, seed, shared)
-            with by_questions(True):
+            with quiet():
                 model = FactorModel().fit({"x": x, "y": y})
                 tables = (np.where(np.arange(6) < known, truth, np.nan) for known in KNOWN)
                 filled = [model.impute({"x": new, "y": table})["y"][:, 5] for table in tables]
@@ -111,20 +106,19 @@ def known_cells(shared: float) -> Row:
 
 
 def hidden(name: str) -> Row:
-    """The layer less the better of what answers today and ridge, on draws not looked at."""
-    what, mark = f"{name}: the layer − the best of today and ridge", Mark(low=-0.02)
+    """The view less ridge, and less what factors alone say, on draws not looked at."""
+    what, mark = f"{name}: hidden view − the best of ridge and factors alone", Mark(low=-0.02)
     problems = [PROBLEMS[name](draw) for draw in DRAWS]
     if any(problem is None for problem in problems):
         return skipped(what, mark)
     gains, apart, cover = [], [], []
     for problem in problems:
         assert problem is not None
-        with by_questions(True):
+        with quiet():
             score, coverage = kofa(problem, None, True)
             output, _ = kofa(problem, None, True, output=True)
-        with by_questions(False):
-            today, _ = kofa(problem, None, True)
-        gains.append(score - max(today, ridge(problem)))
+            factors = _r2(problem, *_filled(problem, 0.0, 0, by_factors=True))
+        gains.append(score - max(ridge(problem), factors))
         apart.append(abs(score - output))
         cover.append(coverage)
     shown = "" if np.isnan(cover).all() else f"; coverage {min(cover):.3f}–{max(cover):.3f}"
@@ -132,26 +126,39 @@ def hidden(name: str) -> Row:
 
 
 def cells(name: str, share: float) -> Row:
-    """A share of the cells of the hidden view known: R² of the others, the layer − today."""
-    what, mark = f"{name}, {share:.0%} of its cells known: the layer − today", Mark(low=-0.01)
+    """R² of the other cells with a share known, less that with none known and of factors alone."""
+    what = f"{name}, {share:.0%} of its cells known − the best of none known and factors alone"
+    mark = Mark(low=-0.01)
     problems = [PROBLEMS[name](draw) for draw in DRAWS]
     if any(problem is None for problem in problems):
         return skipped(what, mark)
     gains = []
     for draw, problem in enumerate(problems):
         assert problem is not None
-        scores = [_of_cells(problem, share, draw, asks) for asks in (True, False)]
-        gains.append(scores[0] - scores[1])
+        with quiet():
+            filled, asked = _filled(problem, share, draw)
+            factors, _ = _filled(problem, share, draw, by_factors=True)
+            none, _ = _filled(problem, 0.0, draw)
+        best = max(_r2(problem, one, asked) for one in (factors, none))
+        gains.append(_r2(problem, filled, asked) - best)
     return _row(what, gains, mark)
 
 
-def _of_cells(problem: Hidden, share: float, draw: int, asks: bool) -> float:
+def _filled(
+    problem: Hidden, share: float, draw: int, by_factors: bool = False
+) -> tuple[Array, Array]:
+    """The hidden view where a share of its cells is known, and which cells are asked for."""
     known = np.random.default_rng(draw).random(problem.truth.shape) < share
     given = {**problem.others, problem.view: np.where(known, problem.truth, np.nan)}
-    with by_questions(asks):
-        model = FactorModel(problem.views).fit(problem.tables)
+    model = FactorModel(problem.views).fit(problem.tables)
+    if by_factors:
+        filled = np.asarray(model.reconstruct(given, problem.view))
+    else:
         filled = np.asarray(model.impute(given)[problem.view])
-    asked = ~known & ~np.isnan(problem.truth)
+    return filled, ~known & ~np.isnan(problem.truth)
+
+
+def _r2(problem: Hidden, filled: Array, asked: Array) -> float:
     fit = problem.tables[problem.view]
     spread = np.where(np.nanstd(fit, axis=0) > 0, np.nanstd(fit, axis=0), 1.0)
     error, base = (
@@ -182,7 +189,7 @@ def one_table(name: str) -> Row:
         holed = np.where(hide, np.nan, values)
         others = [KNNImputer(n_neighbors=k, weights="distance") for k in (3, 5, 10, 20)]
         others.append(IterativeImputer(BayesianRidge(), max_iter=10, random_state=0))
-        with by_questions(True):
+        with quiet():
             ours = np.asarray(FactorModel().fit({"x": holed}).impute({"x": holed})["x"])
             best = min(_rmse(one.fit_transform(holed), values, hide) for one in others)
         ratios.append(_rmse(ours, values, hide) / best)

@@ -20,19 +20,18 @@ from kofa.engines import cluster
 from kofa.engines.memory import InMemory
 from kofa.engines.streamed import Streamed, ViewRows
 from kofa.errors import DeclarationError, warn
-from kofa.inference.calibration import Calibration, calibrate
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.explained import Explained
 from kofa.inference.fit import best_of
 from kofa.inference.observations import Rows
-from kofa.inference.posterior import complete
+from kofa.inference.posterior import State, complete
 from kofa.inference.predictive import Basis, predictive
-from kofa.inference.read_out import read_out
-from kofa.inference.regression import ReadOut
 from kofa.inference.role import Role
 from kofa.inference.run import Iteration, Journal, Run, Settings, Stage, counted
 from kofa.inference.start import energy
+from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, BoolArray
+from kofa.predictive.keys import first, ranks_of_stored
 from kofa.preparation.fit_data import FitData
 from kofa.preparation.fitted import FitSamples, Fitted
 from kofa.preparation.parameters import Parameters
@@ -46,12 +45,9 @@ from kofa.preparation.prepare import (
 )
 from kofa.preparation.slips import warn_of_slips
 from kofa.progress import Progress
-from kofa.results.prediction import Prediction
 from kofa.results.questions import Questions
 from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit
 
-# Whether views are predicted by `questions`, which are to take the place of read-outs.
-ASKS = False
 _MOST_ASKED = 20_000_000  # numbers of rows from which they are (160 MB)
 _MOST_KEPT = 10_000_000  # numbers, up to which a model keeps the factors of its samples (80 MB)
 
@@ -139,7 +135,7 @@ def _finished(
     stage: Stage,
 ) -> FactorFit:
     """All that follows from the factors."""
-    run, completed = found.run, _completed(fit_data, found, rng, stage)
+    run, completed = found.run, _completed(found)
     basis = predictive(run.state, found.roles, found.engine.likelihoods)
     basis = basis.first(parameters.n_factors)
     own_Z = basis.of_latents(found.engine, found.factors())
@@ -148,13 +144,12 @@ def _finished(
     fitted = Fitted(
         completed,
         complete(run.state),
-        _read_outs(found, rng, stage),
         basis,
+        _questions(fit_data, completed, complete(run.state), rng, stage),
         run.converged,
         *run.path,
         _fit_samples(fit_data, Z),
         explained=_explained(found, basis, own_Z, stage),
-        questions=_questions(fit_data, found, rng) if ASKS else None,
     )
     return FactorFit(fitted, fit_data.samples, Z, run, found.settings.n_factors)
 
@@ -275,20 +270,11 @@ def _journal(
 # ---------------------------------------------------------------- what follows from the factors
 
 
-def _completed(
-    fit_data: FitData, found: Inferred, rng: np.random.Generator, stage: Stage
-) -> dict[str, FittedView]:
+def _completed(found: Inferred) -> dict[str, FittedView]:
     """The views with all that follows from the factors."""
-    energies, calibrations = _energies(found), _calibrations(found, rng, stage)
-    holes = _holes_in_fit(fit_data, found, rng)
+    energies = _energies(found)
     return {
-        name: replace(
-            view,
-            energy=energies.get(name, view.energy),
-            sharpness=calibrations[name].sharpness,
-            centre=calibrations[name].centre,
-            holes_in_fit=holes.get(name, view.holes_in_fit),
-        )
+        name: replace(view, energy=energies.get(name, view.energy))
         for name, view in found.views.items()
     }
 
@@ -299,67 +285,28 @@ def _energies(found: Inferred) -> dict[str, Array]:
     return {name: energy(found.run.state[name], found.roles[name]) for name in inputs}
 
 
-def _calibrations(
-    found: Inferred, rng: np.random.Generator, stage: Stage
-) -> dict[str, Calibration]:
-    """Of outputs that are probabilities; other views are calibrated by read-outs."""
-    probable = [
-        name
-        for name, view in found.views.items()
-        if view.role.output and view.layer.has("log_predictive")
-    ]
-    return dict.fromkeys(found.views, Calibration()) | {
-        name: calibrate(found.engine, found.run.state, name, found.inputs, rng)
-        for name in counted(stage, "calibration of outputs", probable)
-    }
-
-
-def _holes_in_fit(fit_data: FitData, found: Inferred, rng: np.random.Generator) -> dict[str, Array]:
-    """What holes in kernelized rows of the others left open in fit.
-
-    The noise of a view has this in it, so that only more than this is added to a prediction.
-    """
-    holed = {name for name in fit_data.kernels if fit_data.has_holes(name)}
-    variance = {}
-    for name in found.views if holed else ():
-        others = [n for n in found.views if fit_data.sources[n] != fit_data.sources[name]]
-        if not holed.isdisjoint(others):
-            rows = np.flatnonzero(
-                fit_data.seen(name) & np.any([fit_data.seen(n) for n in others], 0)
-            )
-            if not len(rows):
-                continue
-            rows = np.sort(rng.choice(rows, min(len(rows), tuning.HOLES_ROWS), replace=False))
-            given = Prediction(found.views, found.run.state, *fit_data.sample(others, rows))
-            variance[name] = given.mean_variance_of_holes(name)
-    return variance
-
-
-def _read_outs(found: Inferred, rng: np.random.Generator, stage: Stage) -> dict[str, ReadOut]:
-    """How each input that is explained directly follows from the others."""
-    readouts, views, engine = {}, found.views, found.engine
-    direct = [name for name in found.inputs if views[name].likelihood is not None]
-    sources = {views[name].source for name in found.inputs}
-    for name in counted(stage, "views from the others", direct if len(sources) > 1 else []):
-        others = [other for other in found.inputs if views[other].source != views[name].source]
-        q = read_out(engine, found.roles, found.run.state, name, others, found.settings, rng)
-        calibrated = Calibration()
-        if views[name].layer.has("log_predictive"):
-            calibrated = calibrate(engine.part([*others, name]), q, name, others, rng)
-        readouts[name] = ReadOut(complete(q), *calibrated)
-    return readouts
-
-
-def _questions(fit_data: FitData, found: Inferred, rng: np.random.Generator) -> Questions:
-    """What the model can be asked, from as many rows as memory allows."""
-    width = sum(table.values.shape[1] for table in fit_data.tables.values())
-    width += sum(len(view.landmarks) for view in found.views.values())
+def _questions(
+    fit_data: FitData,
+    views: Mapping[str, FittedView],
+    state: State,
+    rng: np.random.Generator,
+    stage: Stage,
+) -> Questions:
+    """What the model can be asked, from as many rows as memory allows; outputs at once."""
+    of_source = {fit_data.sources[name]: table for name, table in fit_data.tables.items()}
+    values = {s: fit_data.samples.spread(table) for s, table in of_source.items()}
+    width = sum(one.shape[1] for one in values.values())
+    width += sum(len(view.landmarks) for view in views.values())
     n, most = fit_data.samples.n, max(_MOST_ASKED // width, 1)
-    rows: Any = slice(None) if n <= most else np.sort(rng.choice(n, most, replace=False))
-    spread = fit_data.samples.spread
-    values = {name: np.array(spread(table)[rows]) for name, table in fit_data.tables.items()}
+    pairs = any(isinstance(kernel, Precomputed) for kernel in fit_data.kernels.values())
+    rows: Any = slice(None) if n <= most or pairs else first(ranks_of_stored(values.values()), most)
+    kept = {source: np.array(one[rows]) for source, one in values.items()}
     seed = int(rng.integers(2**31))
-    return Questions(found.views, complete(found.run.state), values, seed)
+    questions = Questions(views, state, kept, seed)
+    outputs = [name for name, view in views.items() if view.role.output]
+    for name in counted(stage, "outputs from the other views", outputs):
+        questions.of(name)
+    return questions
 
 
 def _explained(found: Inferred, basis: Basis, Z: Latents, stage: Stage) -> dict[str, Explained]:

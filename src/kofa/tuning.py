@@ -93,48 +93,18 @@ COARSE_TOL: Final = 10.0
 
 # ---------------------------------------------------------------- outputs and missing views
 
-# Inputs that count as without noise: their directions, and the sweeps that find these.
-MOST_DIRECTIONS: Final = 500
-EXACT_SWEEPS: Final = 25
-# The factors from which a view is read out where their number is free, also with more patterns of
-# holes in rows than this; where columns have more, each of which costs an inverse; and the sweeps
-# that find them.
+# The most factors of the other views from which a view is predicted, and the sweeps that find them.
 MOST_READ_OUT: Final = 100
-MANY_PATTERNS: Final = 100
-MOST_WITH_HOLES: Final = 50
 READ_OUT_SWEEPS: Final = 5
-# Up to so many samples, in which each may have a direction of its own, all directions of the other
-# views are tried as well, with noise and without. (With 1,000 samples that cost half of a fit and
-# changed nothing.) Without noise also up to so many where the other views have more columns than
-# samples have the view: coefficients of images, from pixels, R² .70 → .75, ridge .79.
-FEW_SAMPLES: Final = 300
-FEW_OF_WIDE: Final = 1000
 # Prior variances of η of an output that is not Gaussian; the one that predicts held-out samples
 # best is taken, from so many samples.
 SIGNALS: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 HELD_OUT_ROWS: Final = 600
-# The sharpness of probabilities: limits of its logarithm, and its standard deviation a priori.
-LOG_SHARPNESS_LIMITS: Final = (-1.5, 1.5)
-LOG_SHARPNESS_PRIOR: Final = 0.5
-# Nats by which held-out ones have to be better predicted by their rate alone, before the factors
-# are ignored (strong evidence in the words of Kass & Raftery 1995).
-STRONG_EVIDENCE: Final = 3.0
-# A count further away than so many standard deviations counts as that far for overdispersion. (With
-# 4, intervals of counts that vary otherwise than softplus has it were too wide.)
-WILD_COUNT: Final = 2.0
 
-# ---------------------------------------------------------------- intervals
+# ---------------------------------------------------------------- holes
 
-# Samples from which a noise is known, at least, once the weights took theirs.
-LEAST_LEFT: Final = 4.0
-# So many standard errors of its variance may be signal of a view that n samples do not show (3 and
-# 2 were compared on planted functions, seeds 0 to 9: 90 % intervals covered .89 and .84).
-HIDDEN_SIGNAL: Final = 3.0
-# Landmarks that tell how unlike all of them a row is; landmarks whose values are tried in the holes
-# of a row; samples of the fit from which it is known what their own holes leave open.
-NOVELTY_LANDMARKS: Final = 500
+# Landmarks whose values are tried in the holes of a row.
 HOLE_DONORS: Final = 50
-HOLES_ROWS: Final = 300
 
 # ---------------------------------------------------------------- learning of kernels
 

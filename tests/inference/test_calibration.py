@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kofa.inference.calibration import calibrate, overdispersion
 from scipy.special import ndtr
 
 from conftest import core
 from kofa.engines.memory import InMemory
-from kofa.inference.calibration import calibrate, overdispersion
 from kofa.inference.global_step import update_weights
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import Known

@@ -7,13 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from kofa.results.uncertainty import beyond, few_samples, switched_off
 
 import kofa
 from conftest import two_views
 from kofa.data.scaling import Scaling
 from kofa.kernels.kernel_map import KernelMap
 from kofa.results import answers
-from kofa.results.uncertainty import beyond, few_samples, switched_off
 
 
 def smooth(rng, n_features=5):

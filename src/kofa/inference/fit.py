@@ -8,11 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from kofa import tuning
 from kofa.inference.acceleration import Trail
 from kofa.inference.bound import named_terms
-from kofa.inference.calibration import overdispersion_of
-from kofa.inference.engine import Engine, Latents
+from kofa.inference.engine import Engine
 from kofa.inference.loop import logger
 from kofa.inference.n_factors import from_some, wants_more
 from kofa.inference.order import in_order
@@ -21,10 +19,8 @@ from kofa.inference.predictive import Basis, predictive
 from kofa.inference.predictor import blur_in
 from kofa.inference.regression import (
     Unexplained,
-    predicts_better,
     regress,
     unexplained,
-    variance_of_own_directions,
 )
 from kofa.inference.role import Role
 from kofa.inference.run import Callback, Journal, Plan, Run, Settings, Stage, counted
@@ -71,7 +67,7 @@ def best_of(
     inner = engine.part(inputs)
     seen = inner.observed()
     outer = engine.part(outputs, seen)
-    alone = unexplained(outer, engine, outputs, rng)
+    alone = unexplained(outer, engine, outputs)
     # Of kernels that are complete and have no noise the factors are those that a run starts from.
     settled = inner.n_patterns == 1 and all(role.exact for role in inputs.values())
     waiting = named_terms({name: one.terms for name, one in alone.items()})
@@ -80,40 +76,12 @@ def best_of(
         _explained, inner, outer, roles, seen=seen, alone=alone, rng=rng, stage=stage
     )
     best = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
-    whole = all_directions(plan, inner)
-    if whole is not None and not best.stopped:
-        other = explained(whole, _best_start(inner, whole, 1, rng, notify, journal, n_init))
-        simple, of_all = ((found.state, inner.take(found.Z, seen)) for found in (best, other))
-        if predicts_better(outer, simple, of_all, rng):
-            best, plan = replace(other, converged=best.converged), whole
     wanted = settings.most_predictive
     if wanted is not None:
         basis = predictive(best.state, roles, engine.likelihoods)
         if wanted < basis.n_predictive:
             best = explained(plan, best, along=basis.first(wanted))
     return best
-
-
-def all_directions(plan: Plan, inner: Engine) -> Plan | None:
-    """The inputs without noise, so that no direction is lost that the outputs may need.
-
-    Columns that have nothing in common have no factors, and yet may tell about outputs. Left-out
-    outputs say which they prefer.
-    """
-    likelihoods = inner.likelihoods
-    primal = [n for n, role in plan.roles.items() if not role.exact and likelihoods[n] is None]
-    if not primal:
-        return None
-    settings = plan.settings
-    most = settings.n_factors
-    if settings.free:
-        most = affordable(n_column_groups(inner), tuning.MOST_DIRECTIONS)
-    if inner.n_patterns > tuning.MANY_PATTERNS:
-        most = min(most, tuning.MOST_READ_OUT)
-    exact = {name: replace(plan.roles[name], exact=True) for name in primal}
-    few = min(settings.max_iter, tuning.EXACT_SWEEPS)
-    settings = replace(settings, n_factors=most, free=False, rotate=False, max_iter=few)
-    return replace(plan, roles={**plan.roles, **exact}, settings=settings)
 
 
 def _explained(
@@ -271,35 +239,17 @@ def explain(
     few, of_few = own_Z, total
     if along is not None:
         few, of_few = inner.rotate(own_Z, along.Q, np.zeros(len(total))), along.Q**2 @ total
-    of_own = any(roles[name].exact and not roles[name].kernelized for name in found)
     state, terms = dict(found), {}
     for name in counted(stage, "outputs", alone):
         explained = regress(outer, name, roles[name], few, of_few, alone[name], rng)
         view = explained.view if along is None else along.embedded(explained.view)
-        view = _with_noise(outer, name, view, own_Z, covariance, of_own, rng)
+        view = replace(view, blurred=_in_noise(outer, name, view, covariance))
         state[name] = alone[name].completed(view)
         terms[name] = explained.terms
     return {name: state[name] for name in roles}, Z, terms
 
 
-def _with_noise(
-    engine: Engine,
-    name: str,
-    view: ViewPosterior,
-    Z: Latents,
-    covariance: Array,
-    own_directions: bool,
-    rng: np.random.Generator,
-) -> ViewPosterior:
-    """With what z leaves open, which a noise that is learnt has in it, and what comes on top."""
-    blurred, likelihood = blur_in(view.weights, covariance), engine.likelihoods[name]
-    if likelihood is not None and not likelihood.has("expected"):  # no noise is learnt
-        return replace(view, blurred=np.zeros_like(blurred))
-    view = replace(view, blurred=blurred)
-    if likelihood is not None:
-        return replace(view, overdispersion=overdispersion_of(engine, name, view, Z, rng))
-    if not own_directions:
-        return view
-    rows = engine.sample(name, rng)
-    own = variance_of_own_directions(engine.view(name, rows), view, engine.take(Z, rows))
-    return replace(view, overdispersion=own)
+def _in_noise(engine: Engine, name: str, view: ViewPosterior, covariance: Array) -> Array:
+    """What z leaves open of a view, which a noise that is learnt has in it: (D,)."""
+    learnt = engine.likelihoods[name] is None
+    return blur_in(view.weights, covariance) * float(learnt)

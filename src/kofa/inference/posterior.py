@@ -269,9 +269,6 @@ class ViewPosterior:
     rho: float = 1.0  # mean curvature of the log-likelihood where z may be, relative to τ
     # (D,): variance that z left open in fit, where z was taken for known and the noise has it in it
     blurred: Array | None = None
-    # (D,): more variance of η, where z was taken for known: counts may vary more than a Poisson's
-    # do, and samples have directions of their own where inputs count as without noise
-    overdispersion: Array | None = None
 
     @property
     def n_columns(self) -> int:
@@ -281,6 +278,11 @@ class ViewPosterior:
     def precision(self) -> Array:
         """⟨τ_d⟩ of every column: (D,)."""
         return np.broadcast_to(self.tau.mean, (self.n_columns,))
+
+    @property
+    def n_observed(self) -> Array:
+        """Number of samples in fit that have each column: (D,)."""
+        return np.asarray(1.0 / (self.weights.bias_variance * self.precision))
 
     @property
     def loading(self) -> Array:

@@ -15,38 +15,20 @@ import numpy as np
 
 from kofa import tuning
 from kofa.inference.bound import view_terms
-from kofa.inference.calibration import overdispersion_of
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.global_step import update_view, update_weights
-from kofa.inference.held_out import choose_scale, left_out
-from kofa.inference.local_step import known
-from kofa.inference.observations import Observations
-from kofa.inference.posterior import Gamma, Known, State, ViewPosterior
-from kofa.inference.predictor import linear_predictor
+from kofa.inference.held_out import choose_scale
+from kofa.inference.posterior import Gamma, Known, ViewPosterior
 from kofa.inference.role import Role
 from kofa.inference.start import LEAST_ENERGY, some_rows, start_view
 from kofa.inference.statistics import Statistics, ViewStatistics, centred
 from kofa.inference.surrogate import refine
-from kofa.linalg import Array, BoolArray, Groups, pieces
+from kofa.linalg import Array, BoolArray, pieces
 
 _ROUNDS = 12  # of updates of one view, at most
 _SCALE_STEPS = 300
 _SCALE_ENOUGH = 1e-4  # relative change of scale and noises that ends the search
 _LONGEST_STEP = 16.0  # of the search, in plain ones
-_MOST_LEVERAGE = 1.0 - 1e-6  # of a sample that only rounding keeps from being fitted exactly
-
-
-@dataclass(frozen=True, eq=False)
-class ReadOut:
-    """How a view follows from others, where a sample lacks it."""
-
-    state: State  # of the others, and of the view itself at the end
-    sharpness: float = 1.0  # this and the next as those of a `FittedView`
-    centre: Array | None = None
-
-    @property
-    def others(self) -> list[str]:
-        return list(self.state)[:-1]
 
 
 @dataclass(frozen=True)
@@ -81,33 +63,27 @@ class Unexplained:
             scales=np.where(unseen[:, None], LEAST_ENERGY, q.scales),
         )
         gamma = np.where(unseen, 1.0 / LEAST_ENERGY, view.column_precision)
-        extra, tau = self.prior.overdispersion, view.tau
-        if view.overdispersion is not None and extra is not None:
-            extra = np.where(unseen, extra, view.overdispersion)
+        tau = view.tau
         if isinstance(tau, Gamma) and isinstance(self.prior.tau, Gamma):
             shape = np.where(unseen, self.prior.tau.shape, tau.shape)
             tau = Gamma(shape, np.where(unseen, self.prior.tau.rate, tau.rate))
         gamma_of = Gamma(gamma, np.ones(len(gamma)))
-        return replace(view, weights=weights, gamma=gamma_of, tau=tau, overdispersion=extra)
+        return replace(view, weights=weights, gamma=gamma_of, tau=tau)
 
 
-def unexplained(
-    engine: Engine, whole: Engine, roles: Mapping[str, Role], rng: np.random.Generator
-) -> dict[str, Unexplained]:
+def unexplained(engine: Engine, whole: Engine, roles: Mapping[str, Role]) -> dict[str, Unexplained]:
     """Each view of an engine, if no factor explained it; `whole` has all samples."""
     found = {}
     for name, s in centred(engine.summarise(engine.zeros(1))).items():
         view = _explained_by_nothing(start_view(roles[name], s, engine.likelihoods[name]), 1)
         terms, prior = _converged(view, s, engine.n_samples).terms, None
         if s.unseen.any():
-            prior = _without_factors(whole.part([name]), name, roles[name], rng)
+            prior = _without_factors(whole.part([name]), name, roles[name])
         found[name] = Unexplained(terms, s.unseen, prior)
     return found
 
 
-def _without_factors(
-    engine: Engine, name: str, role: Role, rng: np.random.Generator
-) -> ViewPosterior:
+def _without_factors(engine: Engine, name: str, role: Role) -> ViewPosterior:
     """A view that no factor explains."""
     Z, likelihood = engine.zeros(1), engine.likelihoods[name]
     stats = engine.summarise(Z)
@@ -115,10 +91,7 @@ def _without_factors(
     view = _explained_by_nothing(start_view(role, s, likelihood), 1)
     if likelihood is None:
         return _converged(view, s, stats.n_samples).view
-    view = _refined(engine, name, _with_weights(view, s), Z, stats).view
-    if not likelihood.has("expected"):
-        return view
-    return replace(view, overdispersion=overdispersion_of(engine, name, view, Z, rng))
+    return _refined(engine, name, _with_weights(view, s), Z, stats).view
 
 
 def regress(
@@ -177,69 +150,6 @@ def _from_some(
 def _explained_by_nothing(view: ViewPosterior, n_factors: int) -> ViewPosterior:
     nothing = Known(np.full(n_factors, 1.0 / LEAST_ENERGY))
     return replace(view, alpha=nothing, alpha_prior=nothing)
-
-
-def predicts_better(
-    engine: Engine,
-    simple: tuple[State, Latents],
-    other: tuple[State, Latents],
-    rng: np.random.Generator,
-) -> bool:
-    """Whether left-out samples of the views are predicted better than by a simpler explanation.
-
-    By more than a standard error. Each explanation is a state of the views, and maybe of others,
-    and the known Z. (The bound is no help here: it takes what the factors leave of the columns for
-    independent, and where they have much in common it counts the same thing many times.)
-    """
-    gain = variance = 0.0
-    for name in engine.likelihoods:
-        rows = engine.sample(name, rng)
-        if not len(rows):  # nothing is known together with the factors
-            continue
-        data, copies = engine.view(name, rows), float(engine.observed([name]).sum()) / len(rows)
-        before, after = (
-            left_out_loss(data, state[name], engine.take(Z, rows), copies)
-            for state, Z in (simple, other)
-        )
-        gains = before - after
-        gain += float(gains.mean())
-        variance += float(gains.var()) / len(gains)
-    return bool(gain > np.sqrt(variance))
-
-
-def left_out_loss(data: Observations, view: ViewPosterior, Z: Array, copies: float) -> Array:
-    """How far each sample is from what all others predict, given the known Z (n, K): (n,).
-
-    Squared errors in units of the columns' variances; of views that are not Gaussian, deviances.
-    Without sample n its residual is larger by 1/(1 − h), where h, the leverage, is the variance of
-    w_d·z_n + b_d in units of the noise. Each sample may stand for several in the fit.
-    """
-    if data.augmented:
-        prior = np.outer(view.column_precision, view.alpha.mean)
-        eta = left_out(data, view.weights.predict(Z), prior, Z, copies)
-        return np.asarray(-2.0 * data.tangent(eta)[0].sum(axis=1))
-    mean, h = _with_leverage(view, Z)
-    error = np.where(data.mask, (data.values - mean) / (1.0 - h), 0.0)
-    spread = (np.where(data.mask, data.values - view.weights.y_mean, 0.0) ** 2).sum(axis=0)
-    varies = _varies(spread, len(Z))
-    return np.asarray(error[:, varies] ** 2 @ (len(Z) / spread[varies]))
-
-
-def variance_of_own_directions(data: Observations, view: ViewPosterior, Z: Array) -> Array:
-    """What new samples add to the variance of each column by directions that no factor sees: (D,).
-
-    Where inputs have no noise, each sample of the fit has a direction of its own in Z. Left out,
-    its variance would be 1/(τ (1 − h)), and the fit says (1 + h)/τ.
-    """
-    _, h = _with_leverage(view, Z)
-    n = np.maximum(data.mask.sum(axis=0), 1)
-    return np.asarray(np.where(data.mask, h**2 / (1.0 - h), 0.0).sum(axis=0) / n / view.precision)
-
-
-def _with_leverage(view: ViewPosterior, Z: Array) -> tuple[Array, Array]:
-    """⟨w_d⟩·z_n + ⟨b_d⟩ for a known Z, and its variance in units of the noise, each (N, D)."""
-    mean, variance = linear_predictor(known(Z, Groups.one(len(Z))), view.weights)
-    return mean, np.minimum(view.precision * variance, _MOST_LEVERAGE)
 
 
 def _varies(square: Array, n: Array | float) -> BoolArray:

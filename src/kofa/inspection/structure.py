@@ -10,7 +10,6 @@ from scipy.special import chdtri
 from kofa.inspection.matching import frame
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.fitted import Fitted
-from kofa.results.uncertainty import n_observed
 
 _PART = 0.01  # of what all factors explain of a view: what a factor has at least that is active
 _CHANCE = 0.05  # that any factor without a part in a view counts as active
@@ -57,7 +56,7 @@ def _active(fitted: Fitted, view: str, relevance: Array) -> BoolArray:
     """
     posterior = fitted.posterior[view]
     W = _contrasts(fitted, view, fitted.weights(view).mean)
-    signal = (n_observed(posterior) * posterior.precision) @ W**2
+    signal = (posterior.n_observed * posterior.precision) @ W**2
     chance = chdtri(len(W), _CHANCE / len(relevance))
     part = relevance > _PART * relevance.sum()
     return np.asarray((signal > chance) & part)

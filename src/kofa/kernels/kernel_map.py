@@ -16,7 +16,7 @@ from kofa.errors import DataError, warn
 from kofa.kernels.base import Kernel
 from kofa.kernels.formulas import LARGEST, Precomputed
 from kofa.kernels.mixture import components, kernel_name
-from kofa.linalg import Array, BoolArray, IntArray, by_rows, centre, n_blas_threads
+from kofa.linalg import Array, BoolArray, IntArray, centre, n_blas_threads
 
 _BLOCK = 2**20  # entries of a kernel that are computed at a time
 ROUNDING = 1e-9  # of a similarity: what less of it is left unexplained may be rounding
@@ -188,33 +188,6 @@ class KernelMap:
             diagonal = diagonal - 2.0 * row + self.column_mean.mean()
         relative[present] = diagonal / self.mean_self
         return relative
-
-    def unseen(self, ridge: float) -> Unseen:
-        """A function of rows: their `self_similarity`, and what landmarks leave unexplained of it.
-
-        The landmarks are known up to noise, `ridge` times the signal. What the others leave
-        unexplained of one of them is taken off: an ordinary new row has no less.
-        """
-        if isinstance(self.kernel, Precomputed) or not self.mean_self > 0:
-            return lambda values: (np.full(len(values), np.nan), np.zeros(len(values)))
-        some, unit = _evenly(self.V, tuning.NOVELTY_LANDMARKS), self.scale / self.mean_self
-        ridge = ridge / unit
-        e, U = np.linalg.eigh(np.sum(self.grams(self.V), axis=0)[np.ix_(some, some)])
-        known = e > _CONSTANT * e[-1]
-        e, U = e[known], U[:, known]
-        # 1/[(K + λI)^-1]_uu − λ, what the others leave of landmark u; [·]_uu in e and what is left
-        inverse = U**2 @ (1.0 / (e + ridge)) + (1.0 - (U**2).sum(axis=1)) / ridge
-        typical = unit * max(float(np.median(1.0 / inverse)) - ridge, 0.0)
-
-        def similarity_and_unseen(values: Array) -> tuple[Array, Array]:
-            similarity = self.self_similarity(values)
-            along = by_rows(self.encode(values)[:, some], U) ** 2
-            outside = similarity - unit * by_rows(along, 1.0 / e)
-            outside = np.where(outside > ROUNDING * similarity, outside, 0.0)
-            noisy = unit * by_rows(along, ridge / (e * (e + ridge)))
-            return similarity, np.maximum(outside + noisy - typical, 0.0)
-
-        return similarity_and_unseen
 
     @cached_property
     def _donors(self) -> Array:

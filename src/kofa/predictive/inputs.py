@@ -15,11 +15,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from kofa.linalg import Array, IntArray
-from kofa.predictive.regression import Evidence, Scales, Spectrum, most_likely_scales
+from kofa.predictive.regression import Evidence, Spectrum
 
 _WEIGHT_PRIOR = 3.0  # standard deviation of log v around equal weights
-_LIMIT = 14.0  # of log v
-_STEPS = 60
+_RATIO_PRIOR = 6.0  # the same of log λ around zero
+_LIMIT = 14.0  # of both
+_STEPS = 100
 _CONSTANT = 1e-12
 
 
@@ -111,26 +112,26 @@ class Inputs:
 def learn(n: int, sources: Mapping[str, Source], Y: Array, rows: IntArray) -> Inputs:
     """The weights v with the highest evidence of columns Y, on some of the rows.
 
-    ∂/∂K = ½ Σ_d [(n − 1)/q_d a_d a_dᵀ − (K + λ_d I)⁻¹], a = (K + λI)⁻¹y; λ stays where it is best.
+    Together with log λ of each column, of which a priori only the order of size is known.
+    ∂/∂K = ½ Σ_d [(n − 1)/q_d a_d a_dᵀ − (K + λ_d I)⁻¹], a = (K + λI)⁻¹y.
     """
     names = list(sources)
     if len(names) < 2 or not Y.shape[1]:
         return Inputs(n, sources, dict.fromkeys(names, 1.0 / max(len(names), 1)))
     some = [Source.of(sources[name].features[rows]) for name in names]
     Yc = Y[rows] - Y[rows].mean(axis=0)
-    grams = [s.gram for s in some]
-    last: dict[str, Scales] = {}
+    grams, M = [s.gram for s in some], len(names)
 
-    def cost(u: Array) -> tuple[float, Array]:
-        v = _shares(u)
+    def cost(theta: Array) -> tuple[float, Array]:
+        u, t = theta[:M], theta[M:]
+        v, lam = _shares(u), np.exp(t)
         K = np.asarray(sum(w * G for w, G in zip(v, grams, strict=True)))
         spectrum = Spectrum.of_kernel(K)
         evidence = Evidence.of(spectrum, Yc, np.full(Yc.shape[1], float(len(Yc))))
-        last["scales"] = found = most_likely_scales(evidence, last.get("scales"))
-        lam, U = np.exp(found.log_ratio), spectrum.U
-        along, inverse = U.T @ Yc, 1.0 / (spectrum.e[:, None] + np.exp(found.log_ratio))
+        U, along = spectrum.U, spectrum.U.T @ Yc
+        inverse = 1.0 / (spectrum.e[:, None] + lam)
         a = U @ (along * (inverse - 1.0 / lam)) + Yc / lam
-        a *= np.sqrt(evidence.dof / evidence.quadratic(found.log_ratio))
+        a *= np.sqrt(evidence.dof / evidence.quadratic(t))
         outside = float((1.0 / lam).sum())
         middle = inverse.sum(axis=1) - outside
         slopes = np.array(
@@ -140,15 +141,17 @@ def learn(n: int, sources: Mapping[str, Source], Y: Array, rows: IntArray) -> In
             ]
         )
         away = u - u.mean()
-        value = float(evidence.value(found.log_ratio).sum()) + found.log_prior
+        value = float(evidence.value(t).sum())
         value -= 0.5 * float(away @ away) / _WEIGHT_PRIOR**2
-        gradient = v * (slopes - float(slopes @ v)) - away / _WEIGHT_PRIOR**2
-        return -value, -gradient
+        value -= 0.5 * float(t @ t) / _RATIO_PRIOR**2
+        of_u = v * (slopes - float(slopes @ v)) - away / _WEIGHT_PRIOR**2
+        of_t = evidence.slope(t) - t / _RATIO_PRIOR**2
+        return -value, -np.concatenate([of_u, of_t])
 
-    options, bounds = {"maxiter": _STEPS, "ftol": 1e-8}, [(-_LIMIT, _LIMIT)] * len(names)
-    begin = np.zeros(len(names))
+    begin = np.zeros(M + Yc.shape[1])
+    options, bounds = {"maxiter": _STEPS, "ftol": 1e-8}, [(-_LIMIT, _LIMIT)] * len(begin)
     best = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-    v = _shares(best) / np.array([s.unit for s in some]) ** 2
+    v = _shares(best[:M]) / np.array([s.unit for s in some]) ** 2
     return Inputs(n, sources, dict(zip(names, (v / v.sum()).tolist(), strict=True)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from kofa.data.stored import Values, by_blocks
 from kofa.linalg import Array, IntArray
 
 _DIGITS = 3  # of a value, which count
@@ -14,8 +15,18 @@ _DIGITS = 3  # of a value, which count
 def ranks_of_rows(tables: Iterable[Array]) -> IntArray:
     """Ranks of rows as if drawn at random, from all that is known of each and not of every row."""
     differ = (values[:, (values != values[:1]).any(axis=0)] for values in tables)
-    total = sum((_cells(values).sum(axis=1, dtype=np.uint64) for values in differ), np.uint64(0))
+    total = sum(map(_sums, differ), np.uint64(0))
     return _ranks(np.asarray(total))
+
+
+def ranks_of_stored(tables: Iterable[Values]) -> IntArray:
+    """The same of rows that need not be in memory, from all that is known of each."""
+    total = sum((by_blocks(_sums, values) for values in tables), np.uint64(0))
+    return _ranks(np.asarray(total))
+
+
+def _sums(values: Array) -> IntArray:
+    return np.asarray(_cells(values).sum(axis=1, dtype=np.uint64))
 
 
 def ranks_of_columns(values: Array) -> IntArray:

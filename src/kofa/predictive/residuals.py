@@ -97,6 +97,16 @@ class Covariance:
         e, V = np.linalg.eigh(total / len(known))
         return Covariance(np.zeros(len(e)), V * np.sqrt(np.maximum(e, 0.0)))
 
+    def of_factors(self) -> Covariance:
+        """The same without residuals of rows: variances, and what factors have in common.
+
+        Where the matrix is the smaller one, no row can be told from it, and it stays.
+        """
+        if self.dense is not None:
+            return self
+        B = self.loadings[:, : self.n_factors]
+        return Covariance(self.diagonal - (B**2).sum(axis=1), B, self.n_factors)
+
     def compact(self) -> Covariance:
         """The same with no more columns of B than there are columns of the view."""
         if self.dense is None:

@@ -13,7 +13,6 @@ from kofa.errors import DataError
 from kofa.inference.explained import Explained
 from kofa.inference.posterior import State, Weights
 from kofa.inference.predictive import Basis
-from kofa.inference.regression import ReadOut
 from kofa.kernels.base import Kernel
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array, BoolArray
@@ -35,8 +34,8 @@ class Fitted:
 
     views: Mapping[str, FittedView]
     posterior: State
-    readouts: Mapping[str, ReadOut]
     basis: Basis  # the factors that users see
+    questions: Any  # `results.questions.Questions`: the views that are asked for
     converged: bool
     bounds: Array  # after each iteration
     terms: Mapping[str, Array]  # the same, by named term
@@ -46,7 +45,6 @@ class Fitted:
     names: tuple[str, ...] | None = None  # that a user gave the factors
     # What those factors explain of the samples of the fit; none in models of kofa 0.1.
     explained: Mapping[str, Explained] = field(default_factory=dict)
-    questions: Any = None  # `results.questions`, where these answer; not in files
 
     @property
     def n_factors(self) -> int:

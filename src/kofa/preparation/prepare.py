@@ -42,15 +42,10 @@ class FittedView:
     outputs: tuple[Hashable, ...] | None  # names of the columns of the Gaussian layer
     classes: Any = None  # an array of labels, in the order of those columns
     dtype: Any = None  # of the labels
-    sharpness: float = 1.0  # by which η is multiplied when its probabilities are predicted
-    centre: Array | None = None  # (D,): where ones and zeros have it; the rest of η is multiplied
     landmarks: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # rows in fit
     vectors: Vectors | None = None
     # (parts, K): variance that each kernel of an input gives the outputs a priori, by factor
     energy: Array = field(default_factory=lambda: np.zeros((1, 1)))
-    amplitude: float = 0.0  # variance that an input gives the outputs, as learnt with its kernel
-    # (D,) or (1,): mean variance in fit by holes in kernelized rows of other views
-    holes_in_fit: Array = field(default_factory=lambda: np.zeros(1))
 
     @property
     def likelihood(self) -> Likelihood | None:
@@ -182,16 +177,9 @@ def fit_views(fit_data: FitData, rng: np.random.Generator) -> dict[str, FittedVi
             table.dtypes[0],
             landmarks=rows.get(name, np.empty(0, dtype=np.intp)),
             vectors=vectors.get(name),
-            amplitude=_amplitude(learnt.weights.get(name, 0.0), maps.get(name)),
         )
         for name, table in fit_data.tables.items()
     }
-
-
-def _amplitude(weight: float, encoder: KernelMap | None) -> float:
-    """Prior variance of an output by an input of this weight, for a typical sample."""
-    typical = 1.0 if encoder is None else float(np.nan_to_num(encoder.mean_self))
-    return weight * max(typical, 0.0)
 
 
 def roles(fit_data: FitData, fitted: Mapping[str, FittedView]) -> dict[str, Role]:

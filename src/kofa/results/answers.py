@@ -35,9 +35,7 @@ def given(fitted: Fitted, data: Any) -> Prediction:
         if view.source in read
     }
     samples = align(tables)
-    found = Prediction(
-        fitted.views, fitted.posterior, tables, samples, fitted.readouts, fitted.questions
-    )
+    found = Prediction(fitted.views, fitted.posterior, tables, samples, fitted.questions)
     found.warn_of_far_samples()
     return found
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kofa import tuning
 from kofa.data.samples import align
 from kofa.data.scaling import REACH
 from kofa.data.stored import Values, by_blocks
@@ -16,23 +14,13 @@ from kofa.data.tables import Samples, Table
 from kofa.errors import warn
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Rows
-from kofa.inference.posterior import State, ViewPosterior, Weights, n_factors_of
-from kofa.inference.predictor import linear_predictor, variance_of_holes
+from kofa.inference.posterior import State, n_factors_of
+from kofa.inference.predictor import linear_predictor
 from kofa.inference.projection import project
-from kofa.inference.regression import ReadOut
-from kofa.kernels.kernel_map import ROUNDING, KernelMap, Unseen
-from kofa.linalg import LOG_2PI, Array, BoolArray, by_rows
+from kofa.linalg import LOG_2PI, Array, BoolArray
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.table_checks import rows_seen
 from kofa.results.questions import Questions
-from kofa.results.uncertainty import (
-    beyond,
-    few_samples,
-    n_observed,
-    pulled_back,
-    switched_off,
-    z_is_less_known,
-)
 
 _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
 _PART = 2**21  # numbers of tables in a part of the samples (16 MiB)
@@ -61,13 +49,7 @@ class Prediction:
     state: State
     tables: Mapping[str, Table]
     samples: Samples
-    readouts: Mapping[str, ReadOut] = field(default_factory=dict)
-    questions: Questions | None = None  # which answer in place of read-outs
-
-    @cached_property
-    def _of_kernels(self) -> dict[tuple[str, str], tuple[Array, Unseen]]:
-        """By target and kernelized view: the variance that comes from it, and what it misses."""
-        return {}
+    questions: Questions
 
     @property
     def n_factors(self) -> int:
@@ -139,18 +121,6 @@ class Prediction:
                 part = {name: y[within] for name, y in batch.items()}
                 yield project(block, self.state), part
 
-    def _left_open(self, q: Latent, values: Mapping[str, Array]) -> Latent:
-        """q(z) with what the holes in kernelized views leave open."""
-        for name, y in values.items():
-            encoder, loading = self.views[name].encoder, self.state[name].loading
-            if isinstance(encoder, KernelMap):
-                for rows, change in encoder.for_other_values(y):
-                    # z follows the similarities: dz = Σ_n Σ_d τ_d ⟨w_d⟩ dy_d
-                    dz = change @ loading @ q.covariance[q.patterns.label[rows]]
-                    n = max(1.0, dz.shape[1] - 2.0)  # so few values know the variance badly
-                    q = q.left_open(rows, dz / np.sqrt(n))
-        return q
-
     # ------------------------------------------------------------ views
 
     def of_view(self, name: str, asked: Asked) -> list[Array]:
@@ -158,12 +128,10 @@ class Prediction:
         return self.of_views({name: asked})[name]
 
     def of_views(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
-        """What is asked about each view, for all samples, whose factors are found once for all.
+        """What is asked about each view, for all samples.
 
-        Samples that lack a view get what follows from the others (`ReadOut`).
+        Similarities follow from the factors, all else from the other views and the view itself.
         """
-        if self.questions is None:
-            return self.by_factors(asked)
         others = {n: one for n, one in asked.items() if self.views[n].likelihood is None}
         found = {n: self._answered(n, one) for n, one in asked.items() if n not in others}
         found |= self.by_factors(others)
@@ -171,30 +139,18 @@ class Prediction:
 
     def _answered(self, name: str, asked: Asked) -> list[Array]:
         """What the other views and the rest of the view say."""
-        assert self.questions is not None
         values = {n: self.samples.spread(table) for n, table in self.tables.items()}
         layers = self.questions.of(name).layers(values, values.get(name), self.samples.n)
         return self._joined(name, asked, [asked.of(*layer) for layer in layers])
 
     def by_factors(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
-        """What the factors say; of views that samples lack, what read-outs do."""
-        lacking = {name: which for name in asked if (which := self._lacking(name)).any()}
-        known = {n: one for n, one in asked.items() if n not in lacking or not lacking[n].all()}
-        found = self._of_views(known)
-        for name, which in lacking.items():
-            read_out = self._read_out(name)._of_views({name: asked[name]})[name]
-            both = zip(read_out, found.get(name, read_out), strict=True)
-            found[name] = [_by_row(which, a, b) for a, b in both] if name in known else read_out
-        return {name: found[name] for name in asked}
-
-    def _lacking(self, name: str) -> BoolArray:
-        """Which samples are better predicted from others: they lack the view, but not all."""
-        none = np.zeros(self.samples.n, dtype=bool)
-        if name not in self.readouts:
-            return none
-        others = [self.seen(n) for n in self.readouts[name].others if n in self.tables]
-        own = self.seen(name) if name in self.tables else none
-        return np.asarray(np.any(others, axis=0) & ~own) if others else none
+        """What the factors alone say. No batch is kept: covariances can be large."""
+        parts: dict[str, list[list[Array]]] = {name: [] for name in asked}
+        for q, _ in self.project() if asked else ():
+            for name, one in asked.items():
+                layer = self._mean_only(name, q) if one.by_mean else self._layer(name, q)
+                parts[name].append(one.of(*layer))
+        return {name: self._joined(name, asked[name], found) for name, found in parts.items()}
 
     def missing(self, name: str) -> BoolArray:
         """The values of a view that samples lack: (n, columns)."""
@@ -204,27 +160,6 @@ class Prediction:
         """Which samples have something of a view."""
         return np.asarray(by_blocks(rows_seen, self.samples.spread(self.tables[name])))
 
-    def _read_out(self, name: str) -> Prediction:
-        """The model of the others in which the view is an output."""
-        found = self.readouts[name]
-        views = {n: self.views[n] for n in found.state}
-        views[name] = replace(views[name], sharpness=found.sharpness, centre=found.centre)
-        tables = {n: self.tables[n] for n in found.others if n in self.tables}
-        return Prediction(views, found.state, tables, self.samples)
-
-    def _of_views(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
-        """The same from the factors of this model. No batch is kept: covariances can be large."""
-        parts: dict[str, list[list[Array]]] = {name: [] for name in asked}
-        open_too = not all(one.by_mean for one in asked.values())
-        for q, values in self.project() if asked else ():
-            q_open = self._left_open(q, values) if open_too else q
-            for name, one in asked.items():
-                layer = (
-                    self._mean_only(name, q) if one.by_mean else self._layer(name, q_open, values)
-                )
-                parts[name].append(one.of(*layer))
-        return {name: self._joined(name, asked[name], found) for name, found in parts.items()}
-
     def _joined(self, name: str, asked: Asked, parts: Sequence[Sequence[Array]]) -> list[Array]:
         if not parts:  # no samples
             none = np.empty((0, self.state[name].n_columns))
@@ -232,78 +167,15 @@ class Prediction:
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def _mean_only(self, name: str, q: Latent) -> tuple[Array, Array]:
-        w = self.state[name].weights
-        mean = _calibrated(w.predict(q.mean), w, self.views[name])
+        mean = self.state[name].weights.predict(q.mean)
         return mean, np.zeros_like(mean)
 
-    def _layer(self, name: str, q: Latent, values: Mapping[str, Array]) -> tuple[Array, Array]:
-        view, fitted = self.state[name], self.views[name]
-        w, competing = view.weights, fitted.layer.competing
-        if fitted.layer.curvature is None:
-            less = z_is_less_known(view, q)
-            mean, variance = linear_predictor(q, w, competing, less, view.blurred)
-            variance += switched_off(view, q.mean) + 1.0 / view.tau.mean
-            variance *= few_samples(view)
-            variance += pulled_back(q, w) + self._novelty(name, q, values)
-        else:  # the noise is the likelihood's own
-            mean, variance = linear_predictor(q, w, competing, blurred=view.blurred)
-        variance += 0.0 if view.overdispersion is None else view.overdispersion
-        mean = _calibrated(mean, w, fitted)
-        of_holes = variance_of_holes(q, w, competing)
-        return mean, variance + np.maximum(of_holes - fitted.holes_in_fit, 0.0)
-
-    def mean_variance_of_holes(self, name: str) -> Array:
-        """Mean over the samples of what holes in kernelized rows add to the variance of a view."""
-        w, competing = self.state[name].weights, self.views[name].layer.competing
-        projected = (self._left_open(q, values) for q, values in self.project())
-        parts = [variance_of_holes(q, w, competing) for q in projected]
-        return np.asarray(np.concatenate(parts).mean(axis=0))
-
-    def _novelty(self, target: str, q: Latent, values: Mapping[str, Array]) -> Array:
-        """Prior variance of a view in directions of new samples that its factors do not see.
-
-        z sees of a new sample only what it shares with the landmarks. A Gaussian process keeps the
-        rest of k(x, x) as uncertainty, and so does this.
-        """
-        kernels = {n: y for n, y in values.items() if isinstance(self.views[n].encoder, KernelMap)}
-        view = self.state[target]
-        if self.views[target].role.output:
-            parts = [self._unseen_by_output(view, q, name, y) for name, y in kernels.items()]
-        else:
-            parts = [self._unseen(target, name, y) for name, y in kernels.items()]
-        return np.asarray(sum(parts, start=np.zeros((len(q.mean), 1))))
-
-    def _unseen_by_output(self, view: ViewPosterior, q: Latent, name: str, values: Array) -> Array:
-        """Of an output: its spectral prior has Σ_k 1/α_k · k(x, x), the factors Σ_k ⟨z_k²⟩/α_k."""
-        total = sum(float(fitted.energy.sum()) for fitted in self.views.values())
-        share = float(self.views[name].energy.sum()) / max(total, 1e-300)
-        variance = 1.0 / view.alpha.mean
-        diagonal = np.diagonal(q.covariance, axis1=1, axis2=2)[q.patterns.label]
-        carried = by_rows(q.mean**2 + diagonal, variance) / variance.sum()
-        encoder = self.views[name].encoder
-        assert isinstance(encoder, KernelMap)
-        similarity = encoder.self_similarity(values)
-        unseen = similarity - carried
-        unseen = np.where(unseen > ROUNDING * similarity, unseen, 0.0)
-        # Coordinate ascent hardly moves the scale of the prior; the learning of kernels knows it.
-        # Signal and noise of an output make up a variance of one.
-        learnt = sum(fitted.amplitude for fitted in self.views.values())
-        signal = min(learnt, 1.0 - float((1.0 / view.tau.mean).mean()))
-        scale = share * max(float(variance.sum()), signal)
-        return np.asarray(scale * beyond(similarity, unseen, few_samples(view)))
-
-    def _unseen(self, target: str, name: str, values: Array) -> Array:
-        """Of any other view: what the factors explain of it where they are known from a kernel."""
-        if (target, name) not in self._of_kernels:
-            view, encoder = self.state[target], self.views[name].encoder
-            assert isinstance(encoder, KernelMap)
-            information = {n: self.state[n].information for n in self.tables}
-            share = information[name] / (1.0 + np.sum(list(information.values()), axis=0))
-            amplitude = _amplitude(view, share)
-            ridge = float((1.0 / view.tau.mean).mean()) / max(float(amplitude.mean()), 1e-12)
-            self._of_kernels[target, name] = amplitude, encoder.unseen(ridge)
-        amplitude, unseen = self._of_kernels[target, name]
-        return np.asarray(beyond(*unseen(values), few_samples(self.state[target])) * amplitude)
+    def _layer(self, name: str, q: Latent) -> tuple[Array, Array]:
+        view, layer = self.state[name], self.views[name].layer
+        mean, variance = linear_predictor(q, view.weights, layer.competing, blurred=view.blurred)
+        if layer.curvature is None:  # of others the noise is the likelihood's own
+            variance += 1.0 / view.tau.mean
+        return mean, variance
 
     # ------------------------------------------------------------ scores
 
@@ -335,30 +207,3 @@ class Prediction:
         value, _ = fitted.layer.tangent(np.nan_to_num(targets), mean)
         bound = value - 0.5 * view.precision * variance
         return np.asarray(np.where(np.isnan(targets), 0.0, bound).sum(axis=1))
-
-
-def _amplitude(view: ViewPosterior, share: Array) -> Array:
-    """Variance that a kernel may give each column of a view, with its share in each factor: (D,).
-
-    Where z was taken for known it is that of the prior: weights from few samples are far smaller
-    than what they may be. Signal and noise make up a variance of one, and of the noise, 3/√n may be
-    signal that n samples do not show.
-    """
-    if view.blurred is None:
-        return np.asarray(view.weights.square @ share)
-    variance = 1.0 / view.alpha.mean
-    signal = max(float(variance.sum()), 1.0 - float((1.0 / view.tau.mean).mean()))
-    hidden = tuning.HIDDEN_SIGNAL / np.sqrt(np.maximum(n_observed(view), tuning.HIDDEN_SIGNAL**2))
-    return np.asarray(np.maximum(signal, hidden) * float(share @ variance / variance.sum()))
-
-
-def _calibrated(mean: Array, w: Weights, fitted: FittedView) -> Array:
-    """η as left-out samples would have it."""
-    if fitted.centre is None:
-        return fitted.sharpness * mean
-    return fitted.centre + fitted.sharpness * (mean - w.y_mean)
-
-
-def _by_row(which: BoolArray, yes: Array, no: Array) -> Array:
-    """Some rows of one result, the others of another."""
-    return np.where(which.reshape(-1, *(1,) * (yes.ndim - 1)), yes, no)

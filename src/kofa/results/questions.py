@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import RLock
+from typing import Any
 
 import numpy as np
 
 from kofa import tuning
+from kofa.checks import listed
 from kofa.data.scaling import Scaling
 from kofa.data.stored import Values
 from kofa.engines.memory import InMemory
+from kofa.errors import DataError
 from kofa.inference.global_step import global_step
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Rows
@@ -201,7 +204,7 @@ class Question:
     """One view, answered from the others and from the rest of itself."""
 
     view: FittedView
-    others: Others | None
+    others: Others | None  # None where nothing else tells about it
     found: ViewFromOthers
 
     @classmethod
@@ -218,25 +221,25 @@ class Question:
         """
         view, likelihood = views[name], views[name].layer
         mine = {n: v for n, v in views.items() if v.source != view.source and not v.role.output}
-        has = likelihood.seen(values[name])
-        if not mine:
-            own = values[name][has]
-            found = explain(ranks_of_rows([own]), {}, likelihood.encode(own), likelihood)
-            return cls(view, None, found)
-        seen = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0)
+        has, encoded = likelihood.seen(values[name]), likelihood.encode(values[name])
+        seen = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0) & has
+        if not seen.any():
+            own = encoded[has]
+            return cls(view, None, explain(ranks_of_rows([own]), {}, own, likelihood))
+        own = _with_columns_seen_alone(encoded, seen)
+        rows = np.flatnonzero(~np.isnan(own).all(axis=1))
         if any(v.likelihood is not None for v in mine.values()):
-            state = factors_of(mine, {n: values[n][seen] for n in mine}, rng)
+            told = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0)
+            state = factors_of(mine, {n: values[n][told] for n in mine}, rng)
         others = Others.of(mine, complete({n: state[n] for n in mine}), values)
-        rows = np.flatnonzero(has & seen)
         given = {n: values[n][rows] for n in mine}
         parts = [known.features for _, known in others.of_rows(given, len(rows))]
         sources = {
             source: Source.of(np.concatenate([part[source] for part in parts]))
-            for source in (parts[0] if parts else ())
+            for source in parts[0]
         }
-        own = values[name][rows]
-        ranks = ranks_of_rows([own, *given.values()])
-        return cls(view, others, explain(ranks, sources, likelihood.encode(own), likelihood))
+        ranks = ranks_of_rows([own[rows], *given.values()])
+        return cls(view, others, explain(ranks, sources, own[rows], likelihood))
 
     def layers(
         self, values: Mapping[str, Values], own: Values | None, n: int
@@ -251,6 +254,15 @@ class Question:
                 encoded = self.view.layer.encode(np.array(own[where]))
                 data = Observed.of(encoded, self.view.layer)
             yield self.found.layer(known, data)
+
+
+def _with_columns_seen_alone(encoded: Array, seen: BoolArray) -> Array:
+    """Values in rows of which something else is known, and all of columns that have none there.
+
+    Of such columns only the mean and the variance can be known, and how they vary together.
+    """
+    alone = np.isnan(encoded[seen]).all(axis=0)
+    return np.asarray(np.where(seen[:, None] | alone, encoded, np.nan))
 
 
 def _nothing(n: int) -> Iterator[tuple[slice, Known]]:
@@ -287,7 +299,7 @@ class Questions:
 
     views: Mapping[str, FittedView]
     state: State
-    values: Mapping[str, Array]  # of rows of the fit, in the user's units
+    rows: Mapping[str, Array] | None  # of the fit, in the user's units, by declared view
     seed: int
     asked: dict[str, Question] = field(default_factory=dict)
 
@@ -295,10 +307,21 @@ class Questions:
     def _lock(self) -> RLock:
         return RLock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
     def of(self, name: str) -> Question:
         """The question for a view, worked out when it is first asked."""
         with self._lock:
             if name not in self.asked:
+                if self.rows is None:
+                    known = f"it was asked for {listed(self.asked)}" if self.asked else ""
+                    raise DataError(
+                        f"the model was saved without the rows of its fit, and before it was asked "
+                        f"for view {name!r}",
+                        cure=known or "save it with rows=True",
+                    )
                 rng = np.random.default_rng(self.seed)
-                self.asked[name] = Question.of(self.views, name, self.values, self.state, rng)
+                values = {n: self.rows[view.source] for n, view in self.views.items()}
+                self.asked[name] = Question.of(self.views, name, values, self.state, rng)
             return self.asked[name]

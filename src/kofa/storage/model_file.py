@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,26 @@ import numpy as np
 from kofa.errors import FileError
 from kofa.inference.posterior import n_factors_of
 from kofa.inference.predictive import as_found
-from kofa.inference.regression import ReadOut
 from kofa.kernels.declared import as_kernels
 from kofa.kernels.mixture import Mixture
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.fitted import Fitted
 from kofa.preparation.parameters import Parameters
+from kofa.preparation.prepare import FittedView
+from kofa.results.questions import Others, Question, Questions
 from kofa.storage import archive
 from kofa.storage.codec import OTHERWISE, from_json, to_json
 from kofa.storage.damage import require
 from kofa.storage.fields import read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import NamedArrays
-from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS, SavedReadOut
+from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS, SavedQuestion
 from kofa.storage.validation import (
     by_name,
     check_explained,
     check_model,
-    check_readout,
+    check_question,
+    check_rows,
     check_seen,
 )
 
@@ -97,9 +100,16 @@ def check_kernels(kernels: Mapping[str, Any], otherwise: str = OTHERWISE) -> Non
 
 
 def write_model(
-    path: archive.StrPath, parameters: Parameters, fitted: Fitted, samples: bool = True
+    path: archive.StrPath,
+    parameters: Parameters,
+    fitted: Fitted,
+    samples: bool = True,
+    rows: bool = True,
 ) -> None:
-    """Write a fitted model, or raise if no file can hold it."""
+    """Write a fitted model, or raise if no file can hold it.
+
+    `samples`: with the factors of its samples; `rows`: with the rows from which views are asked.
+    """
     check_kernels(fitted.kernels)
     held = {
         "parameters": _saved_parameters(parameters),
@@ -109,7 +119,11 @@ def write_model(
         "factor_names": fitted.names,
         "samples": fitted.samples if samples else None,
         "explained": dict(fitted.explained),
-        "readouts": {name: _saved_read_out(found) for name, found in fitted.readouts.items()},
+        "rows": _saved_rows(fitted.questions) if rows else None,
+        "seed": fitted.questions.seed,
+        "questions": tuple(
+            _saved_question(name, asked, rows) for name, asked in fitted.questions.asked.items()
+        ),
         "converged": bool(fitted.converged),
         "path": _bounds_as_table(fitted),
     }
@@ -133,19 +147,21 @@ def _model_of(held: Any) -> tuple[Parameters, Fitted]:
     require(isinstance(held, dict), "parts of the model are missing")
     held = read_fields("model", MODEL, held)
     _check_parameters(held["parameters"])
-    views, readouts = held["views"], held["readouts"]
+    views = held["views"]
     posterior = by_name(views, held["posterior"])
     check_model(views, posterior)
-    for name, readout in readouts.items():
-        check_readout(name, readout, views)
-    found = {name: _read_out(readout) for name, readout in readouts.items()}
+    check_rows(held["rows"], held["seed"], views)
+    for question in held["questions"]:
+        check_question(question, views)
+    asked = {one.view: _question(one, views) for one in held["questions"]}
+    questions = Questions(views, posterior, held["rows"], held["seed"], asked)
     samples, names, n_factors = held["samples"], held["factor_names"], n_factors_of(posterior)
     basis = held["basis"] or as_found(n_factors)
     check_seen(basis, names, samples, views, n_factors)
     check_explained(held["explained"], posterior, basis)
     bounds = _bounds(held["path"])
     kept = (*bounds, samples, names, held["explained"])
-    fitted = Fitted(views, posterior, found, basis, held["converged"], *kept)
+    fitted = Fitted(views, posterior, basis, questions, held["converged"], *kept)
     parameters = Parameters(**held["parameters"])
     parameters.check(views)
     return parameters, fitted
@@ -163,13 +179,28 @@ def _saved_parameters(parameters: Parameters) -> dict[str, Any]:
     return saved
 
 
-def _saved_read_out(found: ReadOut) -> SavedReadOut:
-    state = found.state
-    return SavedReadOut(tuple(state), tuple(state.values()), found.sharpness, found.centre)
+def _saved_rows(questions: Questions) -> dict[str, Array] | None:
+    return None if questions.rows is None else dict(questions.rows)
 
 
-def _read_out(saved: SavedReadOut) -> ReadOut:
-    return ReadOut(by_name(saved.views, saved.state), saved.sharpness, saved.centre)
+def _saved_question(name: str, asked: Question, rows: bool) -> SavedQuestion:
+    """With the residuals of rows or, where no row is to be in the file, of the factors alone."""
+    found, others = asked.found, asked.others
+    if not rows:
+        found = replace(found, residuals=found.residuals.of_factors())
+    if others is None:
+        return SavedQuestion(name, (), (), {}, {}, found)
+    state, scalings, bases = dict(others.state), dict(others.scalings), dict(others.bases)
+    return SavedQuestion(name, tuple(state), tuple(state.values()), scalings, bases, found)
+
+
+def _question(saved: SavedQuestion, views: Mapping[str, FittedView]) -> Question:
+    others = None
+    if saved.others:
+        mine = {name: views[name] for name in saved.others}
+        state = by_name(mine, saved.state)
+        others = Others(mine, state, saved.scalings, saved.bases)
+    return Question(views[saved.view], others, saved.found)
 
 
 def _check_parameters(given: dict[str, Any]) -> None:

@@ -27,6 +27,11 @@ from kofa.kernels.graphs import Graph
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.landmarks import Choice, Landmarks
 from kofa.linalg import Array, Groups
+from kofa.predictive.calibration import Calibration
+from kofa.predictive.inputs import Map, Source
+from kofa.predictive.regression import Regression
+from kofa.predictive.residuals import Covariance
+from kofa.predictive.view import ViewFromOthers
 from kofa.preparation.fitted import FitSamples
 from kofa.preparation.parameters import DTYPES, ENGINES
 from kofa.preparation.prepare import FittedView
@@ -52,7 +57,7 @@ def instance(*classes: type[Any]) -> Field:
 
 def check_fields(value: Any, sizes: Sizes) -> None:
     """Raise unless the fields of an object have the shapes and limits that are stated here."""
-    sizes = {"1": 1, **sizes}
+    sizes = {"0": 0, "1": 1, **sizes}
     for name, field in SCHEMA[type(value)].items():
         field.check(name, getattr(value, field.attribute_of(name)), sizes)
 
@@ -73,13 +78,15 @@ def _check_scales(name: str, value: Any, sizes: Sizes) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class SavedReadOut:
-    """A `ReadOut` as files have it: the names of its views apart from their posteriors."""
+class SavedQuestion:
+    """A `Question` as files have it: its views by name, apart from what is known of each."""
 
-    views: tuple[str, ...]
+    view: str
+    others: tuple[str, ...]  # none where nothing else tells about it
     state: tuple[ViewPosterior, ...]
-    sharpness: float
-    centre: Array | None
+    scalings: dict[str, Scaling]
+    bases: dict[str, Array]
+    found: ViewFromOthers
 
 
 # ---------------------------------------------------------------- what several classes share
@@ -107,13 +114,7 @@ _noisy: Fields = {  # in the order in which files have them
     "landmarks": Field(lambda v: isinstance(v, Landmarks) or _n_landmarks.accepts(v)),
 }
 _declared: Fields = {name: field for name, field in _noisy.items() if name != "noise"}
-_calibration: Fields = {
-    "sharpness": f.limited("its sharpness is negative", least=0.0),
-    "centre": since_0_2(maybe(reals("C")), None),
-}
 _scales = reals("DL", least=0.0)
-_amplitude = f.limited("its amplitude is negative", least=0.0)
-_variances = since_0_2(maybe(reals("D", least=0.0)), None)
 
 # ---------------------------------------------------------------- the classes
 
@@ -171,12 +172,9 @@ SCHEMA: dict[type[Any], Fields] = {
         "source": f.text,
         "inputs": f.column_names("C"), "n_inputs": whole, "outputs": f.column_names("O"),
         "classes": f.anything, "dtype": f.anything,  # of labels: see `validation`
-        **_calibration,
         "landmarks": f.indices(),
         "vectors": maybe(instance(Vectors)),
         "energy": reals("PE", least=0.0),
-        "amplitude": since_0_2(_amplitude, 0.0),
-        "holes_in_fit": since_0_2(reals("D", "1", least=0.0), np.zeros(1)),
     },
     Basis: {"Q": reals("FK"), "n_predictive": whole},
     FitSamples: {
@@ -220,13 +218,40 @@ SCHEMA: dict[type[Any], Fields] = {
         "tau_prior": f.precision("D", "1"),
         "energy": maybe(reals("K", least=0.0)),
         "rho": f.limited("its curvature is not a share", above=0.0, most=1.0),
-        "blurred": _variances, "overdispersion": _variances,
+        "blurred": maybe(reals("D", least=0.0)),
     },
-    SavedReadOut: {"views": f.tuple_of(f.text), "state": STATE, **_calibration},
+    SavedQuestion: {
+        "view": f.text, "others": f.tuple_of(f.text), "state": STATE,
+        "scalings": f.dict_of(f.of_type(Scaling)), "bases": f.dict_of(reals()),
+        "found": instance(ViewFromOthers),
+    },
+    ViewFromOthers: {
+        "map": instance(Map), "regression": instance(Regression),
+        "residuals": instance(Covariance), "calibration": maybe(instance(Calibration)),
+    },
+    Map: {
+        "sources": f.dict_of(f.of_type(Source)), "weights": f.dict_of(number),
+        "projection": reals("PR"),
+    },
+    Source: {
+        "features": reals("0p"), "mean": reals("p"),
+        "unit": f.limited("its unit is not positive", above=0.0),
+    },
+    Regression: {
+        "e": reals("R", above=0.0), "n_rows": whole,
+        "mean": reals("D"), "ratio": reals("D", above=0.0), "share": reals("D", above=0.0),
+        "scale": reals("D", least=0.0), "coefficients": reals("RD"),
+        "left_out": reals("00"), "left_out_std": reals("00"),
+    },
+    Covariance: {"noise": reals("D", least=0.0), "loadings": reals("DL"), "n_factors": whole},
+    Calibration: {
+        "slope": f.limited("its slope is negative", least=0.0),
+        "centre": reals("D"), "bias": reals("D"), "extra": reals("D", least=0.0),
+    },
 }  # fmt: skip
 
 # The names of classes in files. One that is renamed in Python keeps its name here.
-NAMES_IN_FILES = {cls: cls.__name__ for cls in SCHEMA} | {SavedReadOut: "ReadOut"}
+NAMES_IN_FILES = {cls: cls.__name__ for cls in SCHEMA} | {SavedQuestion: "Question"}
 
 # ---------------------------------------------------------------- a model as a whole
 
@@ -251,7 +276,9 @@ MODEL: Fields = {
     "parameters": f.of_type(dict),
     "views": f.dict_of(f.of_type(FittedView)),
     "posterior": STATE,
-    "readouts": since_0_2(f.dict_of(f.of_type(SavedReadOut)), {}),
+    "rows": maybe(f.dict_of(reals())),
+    "seed": whole,
+    "questions": f.tuple_of(f.of_type(SavedQuestion)),
     "basis": since_0_2(maybe(f.of_type(Basis)), None),
     "factor_names": since_0_2(maybe(f.tuple_of(f.text)), None),
     "samples": since_0_2(maybe(f.of_type(FitSamples)), None),

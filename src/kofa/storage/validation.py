@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from kofa import kernels
-from kofa.errors import DeclarationError
+from kofa.data.tables import Table
+from kofa.errors import DataError, DeclarationError
 from kofa.inference.explained import Explained
 from kofa.inference.posterior import State, ViewPosterior, Weights, n_factors_of
 from kofa.inference.predictive import Basis
@@ -23,10 +24,11 @@ from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array, pieces
 from kofa.preparation.fitted import FitSamples
 from kofa.preparation.prepare import FittedView
+from kofa.results.questions import FACTORS
 from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.dtypes import longest_word_type, with_pandas
 from kofa.storage.fields import check_entries
-from kofa.storage.schema import SavedReadOut, check_fields
+from kofa.storage.schema import SavedQuestion, check_fields
 
 _LARGEST_PRECISION = 1e14
 _MOST_CLASSES = 2**16  # each of which becomes an object several times its size
@@ -86,21 +88,98 @@ def check_explained(explained: Mapping[str, Explained], state: State, basis: Bas
         require(bool(np.isfinite(sums.shared)), "what its factors share is not finite")
 
 
-def check_readout(name: str, readout: SavedReadOut, views: Mapping[str, FittedView]) -> None:
-    """Raise unless it is a model of some of the views, the one it is for at the end."""
-    used = readout.views
-    require(
-        len(set(used)) == len(used) > 1 and used[-1] == name and set(used) <= set(views),
-        f"the read-out of view {excerpt(name)} is of other views",
-    )
-    require(not any(views[n].role.output for n in used), "an output is read out")
-    _check_centre(readout, views[name])
-    check_fields(readout, _sizes(views[name]))
-    state = by_name(used, readout.state)
+def check_rows(rows: Any, seed: int, views: Mapping[str, FittedView]) -> None:
+    """Raise unless the rows of the fit are rows of its views."""
+    require(0 <= seed < 2**31, "its seed is none")
+    if rows is None:
+        return
+    sources = {view.source: view for view in views.values()}
+    require(set(rows) == set(sources), "it has rows of other views")
+    n = {np.shape(one)[:1] for one in rows.values()}
+    require(len(n) == 1 and min(n) > (0,), "its views have not the same rows")
+    for source, view in sources.items():
+        values = rows[source]
+        require(values.shape[1:] == (view.n_inputs,), f"its rows of {excerpt(source)} are others")
+        require(not np.isinf(values).any(), f"its rows of {excerpt(source)} are not finite")
+        try:
+            _check_values(view, values)
+        except DataError as error:
+            raise DamageError(str(error)) from None
+
+
+def _check_values(view: FittedView, values: Array) -> None:
+    """Raise unless a user could have given the rows of a view."""
+    if view.classes is not None:
+        known = values[~np.isnan(values)]
+        whole = bool((known % 1 == 0).all() and (known >= 0).all())
+        require(whole and bool((known < len(view.classes)).all()), "its labels are no classes")
+    elif isinstance(view.encoder, KernelMap) and isinstance(
+        view.encoder.kernel, kernels.Precomputed
+    ):
+        require(view.landmarks.max(initial=-1) < len(values), "its landmarks are no rows")
+        require(view.landmarks.min(initial=0) >= 0, "its landmarks are no rows")
+    else:
+        view.kind.check(Table(view.source, values))
+
+
+def check_question(asked: SavedQuestion, views: Mapping[str, FittedView]) -> None:
+    """Raise unless it asks for a view of the model, from other views of it."""
+    others, found = asked.others, asked.found
+    require(asked.view in views, "a question is for another view")
+    view = views[asked.view]
+    own = view.likelihood is not None and asked.view not in others
+    whole = own and len(set(others)) == len(others) and set(others) <= set(views)
+    require(whole, f"the question for view {excerpt(asked.view)} is of other views")
+    sizes, features = _sizes(view), {}
+    if others:
+        features = _check_others(asked, views)
+    sizes["R"] = len(found.regression.e)
+    require(set(found.map.sources) == set(features), "a question has other sources")
+    require(set(found.map.weights) == set(features), "a question weighs other sources")
+    weights = list(found.map.weights.values())
+    require(all(0.0 <= one <= _LARGEST_PRECISION for one in weights), "a weight is none")
+    for name, source in found.map.sources.items():
+        check_fields(source, {"p": features[name]})
+    check_fields(found, {**sizes, "P": sum(features.values())})
+    require(found.regression.n_rows > 0, "a question has no rows")
+    n_factors = found.residuals.n_factors
+    require(0 <= n_factors <= found.residuals.loadings.shape[1], "it has other factors")
+    gaussian = view.layer.curvature is None
+    require(gaussian == (found.calibration is None), "it is calibrated as another view")
+
+
+def _check_others(asked: SavedQuestion, views: Mapping[str, FittedView]) -> dict[str, int]:
+    """The number of features of each source."""
+    mine, state = {n: views[n] for n in asked.others}, by_name(asked.others, asked.state)
     n_factors = _n_factors(state)
-    for other, posterior in state.items():
-        check_fields(posterior, {**_sizes(views[other]), "K": n_factors})
+    for name, posterior in state.items():
+        require(not views[name].role.output, "an output tells about a view")
+        check_fields(posterior, {**_sizes(views[name]), "K": n_factors})
     _check_total_precision(state)
+    kernelized = {n for n, view in mine.items() if view.likelihood is None}
+    scaled = {
+        n for n, view in mine.items() if n not in kernelized and view.layer.curvature is not None
+    }
+    require(set(asked.bases) == kernelized, "a question has other bases")
+    require(set(asked.scalings) == scaled, "a question has other scalings")
+    features = {}
+    for name, view in mine.items():
+        sizes = _sizes(view)
+        if name in kernelized:
+            basis = asked.bases[name]
+            require(basis.ndim == 2 and len(basis) == sizes["D"], "a basis is of other landmarks")
+            check_entries("basis", basis)
+            features[name] = basis.shape[1]
+        elif name in scaled:
+            scaling = asked.scalings[name]
+            n = sizes["D"] if view.layer.competing else view.n_inputs
+            check_fields(scaling, {"C": n})
+            require(scaling.unit == view.layer.unit, "a scaling is of another unit")
+            require(bool((scaling.spread > 0).all()), "its spread is not positive")
+            features[name] = n
+        else:
+            features[name] = sizes["D"]
+    return features if len(kernelized) == len(mine) else features | {FACTORS: n_factors}
 
 
 def _n_factors(state: State) -> int:
@@ -157,7 +236,6 @@ def _sizes(view: FittedView) -> dict[str, int]:
 def _check_encoder(name: str, view: FittedView) -> None:
     encoder, labelled = view.encoder, view.classes is not None
     require(labelled == view.kind.reads_labels, "its labels are not its own")
-    _check_centre(view, view)
     if isinstance(encoder, KernelMap):
         require(not labelled, "labels have no kernel")
         _check_kernel(name, encoder, view)
@@ -167,11 +245,6 @@ def _check_encoder(name: str, view: FittedView) -> None:
     require(not fault, fault)
     if labelled:
         _check_labels(view.classes, view.dtype, encoder.widths(1)[0])
-
-
-def _check_centre(calibrated: SavedReadOut | FittedView, view: FittedView) -> None:
-    binary = calibrated.centre is None or view.kind.binary()
-    require(binary, "it has a centre of ones and zeros, and none of these")
 
 
 def _check_kernel(name: str, encoder: KernelMap, view: FittedView) -> None:
