@@ -303,7 +303,7 @@ def _questions(
     kept = {source: np.array(one[rows]) for source, one in values.items()}
     seed = int(rng.integers(2**31))
     questions = Questions(views, state, kept, seed)
-    outputs = [name for name, view in views.items() if view.role.output]
+    outputs = [n for n, view in views.items() if view.role.output and view.likelihood is not None]
     for name in counted(stage, "outputs from the other views", outputs):
         questions.of(name)
     return questions

@@ -7,12 +7,6 @@ from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score
 
 import kofa
-from kofa import fitting
-
-
-@pytest.fixture(autouse=True)
-def asks(monkeypatch):
-    monkeypatch.setattr(fitting, "ASKS", True)
 
 
 def columns_that_follow(n, seed=0, noise=0.5):

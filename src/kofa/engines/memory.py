@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from kofa import tuning
 from kofa.ahead import in_threads
 from kofa.engines.blocks import BlockEngine, Work, residuals
 from kofa.engines.condensed import condense
@@ -26,6 +25,8 @@ from kofa.inference.pattern_sums import by_pattern
 from kofa.inference.posterior import State, n_factors_of
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray, n_blas_threads
+
+_MANY_PATTERNS = 100  # of holes in rows, each of which costs an inverse
 
 
 class InMemory(BlockEngine):
@@ -93,7 +94,7 @@ class InMemory(BlockEngine):
         Products of large matrices have threads of their own. What is computed entry by entry, or
         for each pattern of holes, has not.
         """
-        return self.rows.augmented or self.n_patterns > tuning.MANY_PATTERNS
+        return self.rows.augmented or self.n_patterns > _MANY_PATTERNS
 
     def _start(self, name: str) -> Observations:
         return self.rows.views[name]

@@ -62,7 +62,7 @@ class Spectrum:
     @property
     def n_outside(self) -> int:
         """Directions that the kernel leaves out, but for the mean."""
-        return self.n_rows - 1 - len(self.e)
+        return max(self.n_rows - 1 - len(self.e), 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class Evidence:
         total = self.spectrum.e[:, None] + lam
         logdet = np.log(total).sum(axis=0) + outside * t
         mean_inverse = ((1.0 / total).sum(axis=0) + outside / lam) / n
-        logdet += (n - self.n_seen) * np.log(mean_inverse)
+        logdet += (n - self.n_seen) * np.log(np.maximum(mean_inverse, _TINY))
         return np.asarray(-0.5 * self.dof * np.log(self.quadratic(t)) - 0.5 * logdet)
 
     def slope(self, t: Array) -> Array:
