@@ -23,6 +23,7 @@ from experiments.experiment import Mark, Measurement, Row, skipped
 from experiments.simulated.hidden_views import PROBLEMS, Hidden, kofa, ridge
 from experiments.tasks import Array
 from kofa import FactorModel
+from kofa.linalg import BoolArray
 
 DRAWS = range(20, 25)
 SIZES = (50, 100, 200, 299, 300, 301, 500, 999, 1001, 2000)
@@ -146,7 +147,7 @@ def cells(name: str, share: float) -> Row:
 
 def _filled(
     problem: Hidden, share: float, draw: int, by_factors: bool = False
-) -> tuple[Array, Array]:
+) -> tuple[Array, BoolArray]:
     """The hidden view where a share of its cells is known, and which cells are asked for."""
     known = np.random.default_rng(draw).random(problem.truth.shape) < share
     given = {**problem.others, problem.view: np.where(known, problem.truth, np.nan)}
@@ -158,7 +159,7 @@ def _filled(
     return filled, ~known & ~np.isnan(problem.truth)
 
 
-def _r2(problem: Hidden, filled: Array, asked: Array) -> float:
+def _r2(problem: Hidden, filled: Array, asked: BoolArray) -> float:
     fit = problem.tables[problem.view]
     spread = np.where(np.nanstd(fit, axis=0) > 0, np.nanstd(fit, axis=0), 1.0)
     error, base = (

@@ -103,7 +103,7 @@ def fit(
     with Progress(parameters.progress, int(parameters.max_iter)) as bar:
         with _journal(parameters, fit_data, rng, resume) as journal:
             found = _from_views(parameters, fit_data, seen, rng, journal, bar)
-        return _finished(parameters, fit_data, found, seen, rng, bar.stage)
+        return _finished(parameters, fit_data, found, seen, bar.stage)
 
 
 def _from_views(
@@ -131,7 +131,6 @@ def _finished(
     fit_data: FitData,
     found: Inferred,
     seen: BoolArray,
-    rng: np.random.Generator,
     stage: Stage,
 ) -> FactorFit:
     """All that follows from the factors."""
@@ -145,7 +144,7 @@ def _finished(
         completed,
         complete(run.state),
         basis,
-        _questions(fit_data, completed, complete(run.state), rng, stage),
+        _questions(fit_data, completed, complete(run.state), stage),
         run.converged,
         *run.path,
         _fit_samples(fit_data, Z),
@@ -289,7 +288,6 @@ def _questions(
     fit_data: FitData,
     views: Mapping[str, FittedView],
     state: State,
-    rng: np.random.Generator,
     stage: Stage,
 ) -> Questions:
     """What the model can be asked, from as many rows as memory allows; outputs at once."""
@@ -301,8 +299,7 @@ def _questions(
     pairs = any(isinstance(kernel, Precomputed) for kernel in fit_data.kernels.values())
     rows: Any = slice(None) if n <= most or pairs else first(ranks_of_stored(values.values()), most)
     kept = {source: np.array(one[rows]) for source, one in values.items()}
-    seed = int(rng.integers(2**31))
-    questions = Questions(views, state, kept, seed)
+    questions = Questions(views, state, kept)
     outputs = [n for n, view in views.items() if view.role.output and view.likelihood is not None]
     for name in counted(stage, "outputs from the other views", outputs):
         questions.of(name)

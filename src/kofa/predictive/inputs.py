@@ -20,7 +20,7 @@ from kofa.predictive.regression import Evidence, Spectrum
 _WEIGHT_PRIOR = 3.0  # standard deviation of log v around equal weights
 _RATIO_PRIOR = 6.0  # the same of log λ around zero
 _LIMIT = 14.0  # of both
-_STEPS = 100
+_STEPS = 300
 _CONSTANT = 1e-12
 
 
@@ -149,7 +149,10 @@ def learn(n: int, sources: Mapping[str, Source], Y: Array, rows: IntArray) -> In
         return -value, -np.concatenate([of_u, of_t])
 
     begin = np.zeros(M + Yc.shape[1])
-    options, bounds = {"maxiter": _STEPS, "ftol": 1e-8}, [(-_LIMIT, _LIMIT)] * len(begin)
+    options, bounds = (
+        {"maxiter": _STEPS, "ftol": 1e-15, "gtol": 1e-6},
+        [(-_LIMIT, _LIMIT)] * len(begin),
+    )
     best = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
     v = _shares(best[:M]) / np.array([s.unit for s in some]) ** 2
     return Inputs(n, sources, dict(zip(names, (v / v.sum()).tolist(), strict=True)))

@@ -7,7 +7,7 @@ and by those factors. So nothing that predicts a view has seen it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import RLock
 from typing import Any
@@ -214,7 +214,6 @@ class Question:
         name: str,
         values: Mapping[str, Array],
         state: State,
-        rng: np.random.Generator,
     ) -> Question:
         """From values of rows of the fit, in the user's units; `state`: the factors that the model
         shows, which serve where all the others are kernels.
@@ -230,7 +229,7 @@ class Question:
         rows = np.flatnonzero(~np.isnan(own).all(axis=1))
         if any(v.likelihood is not None for v in mine.values()):
             told = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0)
-            state = factors_of(mine, {n: values[n][told] for n in mine}, rng)
+            state = factors_of(mine, {n: values[n][told] for n in mine})
         others = Others.of(mine, complete({n: state[n] for n in mine}), values)
         given = {n: values[n][rows] for n in mine}
         parts = [known.features for _, known in others.of_rows(given, len(rows))]
@@ -276,14 +275,15 @@ def _seen(view: FittedView, values: Array) -> BoolArray:
     return tells.seen(values)
 
 
-def factors_of(
-    views: Mapping[str, FittedView], values: Mapping[str, Array], rng: np.random.Generator
-) -> State:
-    """Factors of some views alone: a few sweeps from their leading directions."""
+def factors_of(views: Mapping[str, FittedView], values: Mapping[str, Array]) -> State:
+    """Factors of some views alone: a few sweeps from their leading directions.
+
+    Where these are found by random vectors, they are always the same: no answer depends on a seed.
+    """
     observed = {name: view.observe(values[name].copy()) for name, view in views.items()}
     engine = InMemory(Rows.stack(observed)).condensed()
-    roles = {name: view.role for name, view in views.items()}
-    Z = spectral(engine, tuning.MOST_READ_OUT, rng, above_noise=True)
+    roles = {name: replace(view.role, exact=False) for name, view in views.items()}
+    Z = spectral(engine, tuning.MOST_READ_OUT, np.random.default_rng(0), above_noise=True)
     _, state = prepare_and_start(engine, roles, Z)
     for _ in range(tuning.READ_OUT_SWEEPS):
         stats, Z = engine.sweep(state, Z)
@@ -300,7 +300,6 @@ class Questions:
     views: Mapping[str, FittedView]
     state: State
     rows: Mapping[str, Array] | None  # of the fit, in the user's units, by declared view
-    seed: int
     asked: dict[str, Question] = field(default_factory=dict)
 
     @cached_property
@@ -321,7 +320,6 @@ class Questions:
                         f"for view {name!r}",
                         cure=known or "save it with rows=True",
                     )
-                rng = np.random.default_rng(self.seed)
                 values = {n: self.rows[view.source] for n, view in self.views.items()}
-                self.asked[name] = Question.of(self.views, name, values, self.state, rng)
+                self.asked[name] = Question.of(self.views, name, values, self.state)
             return self.asked[name]

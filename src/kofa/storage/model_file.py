@@ -120,7 +120,6 @@ def write_model(
         "samples": fitted.samples if samples else None,
         "explained": dict(fitted.explained),
         "rows": _saved_rows(fitted.questions) if rows else None,
-        "seed": fitted.questions.seed,
         "questions": tuple(
             _saved_question(name, asked, rows) for name, asked in fitted.questions.asked.items()
         ),
@@ -150,11 +149,11 @@ def _model_of(held: Any) -> tuple[Parameters, Fitted]:
     views = held["views"]
     posterior = by_name(views, held["posterior"])
     check_model(views, posterior)
-    check_rows(held["rows"], held["seed"], views)
+    check_rows(held["rows"], views)
     for question in held["questions"]:
         check_question(question, views)
     asked = {one.view: _question(one, views) for one in held["questions"]}
-    questions = Questions(views, posterior, held["rows"], held["seed"], asked)
+    questions = Questions(views, posterior, held["rows"], asked)
     samples, names, n_factors = held["samples"], held["factor_names"], n_factors_of(posterior)
     basis = held["basis"] or as_found(n_factors)
     check_seen(basis, names, samples, views, n_factors)

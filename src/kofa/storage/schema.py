@@ -277,7 +277,6 @@ MODEL: Fields = {
     "views": f.dict_of(f.of_type(FittedView)),
     "posterior": STATE,
     "rows": maybe(f.dict_of(reals())),
-    "seed": whole,
     "questions": f.tuple_of(f.of_type(SavedQuestion)),
     "basis": since_0_2(maybe(f.of_type(Basis)), None),
     "factor_names": since_0_2(maybe(f.tuple_of(f.text)), None),

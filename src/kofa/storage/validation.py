@@ -88,9 +88,8 @@ def check_explained(explained: Mapping[str, Explained], state: State, basis: Bas
         require(bool(np.isfinite(sums.shared)), "what its factors share is not finite")
 
 
-def check_rows(rows: Any, seed: int, views: Mapping[str, FittedView]) -> None:
+def check_rows(rows: Any, views: Mapping[str, FittedView]) -> None:
     """Raise unless the rows of the fit are rows of its views."""
-    require(0 <= seed < 2**31, "its seed is none")
     if rows is None:
         return
     sources = {view.source: view for view in views.values()}
