@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from kofa.linalg import Array, IntArray
-from kofa.predictive.regression import Evidence, Spectrum
+from kofa.predictive.regression import Evidence, Spectrum, without_outliers
 
 _WEIGHT_PRIOR = 3.0  # standard deviation of log v around equal weights
 _RATIO_PRIOR = 6.0  # the same of log λ around zero
@@ -119,7 +119,7 @@ def learn(n: int, sources: Mapping[str, Source], Y: Array, rows: IntArray) -> In
     if len(names) < 2 or not Y.shape[1]:
         return Inputs(n, sources, dict.fromkeys(names, 1.0 / max(len(names), 1)))
     some = [Source.of(sources[name].features[rows]) for name in names]
-    Yc = Y[rows] - Y[rows].mean(axis=0)
+    Yc = without_outliers(Y[rows] - Y[rows].mean(axis=0), len(rows))
     grams, M = [s.gram for s in some], len(names)
 
     def cost(theta: Array) -> tuple[float, Array]:

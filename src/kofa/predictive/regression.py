@@ -79,9 +79,7 @@ class Evidence:
     def of(
         cls, spectrum: Spectrum, Y: Array, n_seen: Array, rounding: Array | float = 0.0
     ) -> Evidence:
-        """Of centred columns, known up to a variance by rounding. Far-out values count as less."""
-        far = _OUTLIER * np.sqrt((Y**2).sum(axis=0) / np.maximum(n_seen, 1.0))
-        Y = np.clip(Y, -far, far)
+        """Of centred columns, known up to a variance by rounding."""
         square = (spectrum.U.T @ Y) ** 2
         total = (Y**2).sum(axis=0)
         share = rounding * n_seen / np.maximum(total, _TINY)
@@ -122,6 +120,12 @@ class Evidence:
         trace2 = (inverse**2).sum(axis=0) + outside / lam**2
         of_logdet = trace - (n - self.n_seen) * trace2 / trace
         return np.asarray(lam * 0.5 * (self.dof * q2 / self.quadratic(t) - of_logdet))
+
+
+def without_outliers(Y: Array, n_seen: Array | float) -> Array:
+    """Centred columns whose far-out values count as less."""
+    far = _OUTLIER * np.sqrt((Y**2).sum(axis=0) / np.maximum(n_seen, 1.0))
+    return np.clip(Y, -far, far)
 
 
 def log_ratios(evidence: Evidence) -> Array:
@@ -205,7 +209,7 @@ def regress(
     for _ in range(_FILLINGS if holed.any() else 1):
         mean = filled.mean(axis=0)
         Yc = filled - mean
-        evidence = Evidence.of(spectrum, Yc, n_seen, rounding)
+        evidence = Evidence.of(spectrum, without_outliers(Yc, n_seen), n_seen, rounding)
         lam = np.exp(log_ratios(evidence))
         coefficients = (spectrum.U.T @ Yc) / (spectrum.e[:, None] + lam)
         if not holed.any():

@@ -30,7 +30,7 @@ _LEVELS = np.log(4.0) * np.arange(-1, 5)  # by which log s of all columns is mov
 _SPREAD = 2.0  # of log s, as if one column more had been seen with it
 _DIFFERENCE = 1e-4
 _LEAST_BEND = 1e-6
-_OPTIONS = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-6}
+_OPTIONS = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-8}
 
 
 @dataclass(frozen=True, eq=False)
