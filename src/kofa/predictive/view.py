@@ -50,6 +50,7 @@ class ViewFromOthers:
     regression: Regression
     residuals: Covariance
     calibration: Calibration | None  # of views that are not Gaussian
+    open_in_fit: Array  # (D,): mean variance by what rows of the fit leave open, which noise has
 
     def layer(self, known: Known, own: Observed | None) -> tuple[Array, Array]:
         """Mean and variance of the columns, with their noise where it is Gaussian.
@@ -88,9 +89,15 @@ class ViewFromOthers:
             if name in sources.sources:
                 itself = itself + sources.weights[name] * more / sources.sources[name].unit ** 2
         variance = found.variance(along, itself)
+        variance += np.maximum(self.left_open(known) - self.open_in_fit, 0.0)
+        return found.mean + by_rows(along, found.coefficients), variance
+
+    def left_open(self, known: Known) -> Array:
+        """Variance by what rows leave open of their features: (n, D)."""
+        variance = np.zeros((known.n, len(self.regression.mean)))
         for some in known.unsure:
             variance[some.rows] += self._of_unsure(some)
-        return found.mean + by_rows(along, found.coefficients), variance
+        return variance
 
     def _of_unsure(self, some: Unsure) -> Array:
         """wᵀ Σ w of every column, w its weights of the features: (D,)."""
@@ -126,15 +133,14 @@ def explain(
             kappa,
             seen,
             likelihood.competing,
-            lambda left: calibrate(data, left)[1],
+            lambda left: -float(data.tangent(left.eta)[0].sum()),
         )
         found, calibration = left.regression, calibrate(data, left)[0]
     r = np.nan_to_num(found.left_out / found.left_out_std)
     C = residuals.fit(r, seen, rows, columns)
     none = np.zeros((0, 0))
-    return ViewFromOthers(
-        inputs.map, replace(found, left_out=none, left_out_std=none), C, calibration
-    )
+    lean = replace(found, left_out=none, left_out_std=none)
+    return ViewFromOthers(inputs.map, lean, C, calibration, np.zeros(len(found.mean)))
 
 
 def _standardised(Y: Array) -> Array:

@@ -32,12 +32,13 @@ from kofa.kernels.formulas import Precomputed
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array, BoolArray, Groups, by_rows
 from kofa.predictive.inputs import Source
-from kofa.predictive.keys import ranks_of_rows
+from kofa.predictive.keys import first, ranks_of_rows
 from kofa.predictive.observed import Observed
 from kofa.predictive.view import Known, Unsure, ViewFromOthers, explain
 from kofa.preparation.prepare import FittedView
 
 _BATCH = 1024  # rows that are answered at a time
+_OPEN_ROWS = 300  # of the fit, from which it is known what they leave open
 FACTORS = " factors"  # the source of factors; no view has such a name
 
 
@@ -238,7 +239,12 @@ class Question:
             for source in parts[0]
         }
         ranks = ranks_of_rows([own[rows], *given.values()])
-        return cls(view, others, explain(ranks, sources, own[rows], likelihood))
+        found = explain(ranks, sources, own[rows], likelihood)
+        some = first(ranks, _OPEN_ROWS)
+        few = {n: one[some] for n, one in given.items()}
+        left = [found.left_open(known) for _, known in others.of_rows(few, len(some))]
+        found = replace(found, open_in_fit=np.concatenate(left).mean(axis=0))
+        return cls(view, others, found)
 
     def layers(
         self, values: Mapping[str, Values], own: Values | None, n: int

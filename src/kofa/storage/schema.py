@@ -228,6 +228,7 @@ SCHEMA: dict[type[Any], Fields] = {
     ViewFromOthers: {
         "map": instance(Map), "regression": instance(Regression),
         "residuals": instance(Covariance), "calibration": maybe(instance(Calibration)),
+        "open_in_fit": reals("D", least=0.0),
     },
     Map: {
         "sources": f.dict_of(f.of_type(Source)), "weights": f.dict_of(number),
