@@ -78,10 +78,10 @@ def problems(draw):
 def smallest_rise(views, data, **options):
     """The smallest relative change of the bound in an iteration with the same factors.
 
-    Views are not read out of the others: that comes after the last bound, and takes as long.
+    Outputs are not asked for: that comes after the last bound, and takes as long.
     """
     starts = {}
-    with patch("kofa.fitting._read_outs", return_value={}):
+    with patch("kofa.fitting._questions", return_value=None):
         model = fit(
             views,
             data,

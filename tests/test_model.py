@@ -268,18 +268,17 @@ def test_progress_says_what_comes_beside_the_iterations(rng, monkeypatch):
     kofa.FactorModel(views, outputs=["sick"]).fit(tables | sick)
     assert said[0] == "preparing the views"
     assert "outputs 1/1" in said
-    read_outs = [f"views from the others {n}/3" for n in (1, 2, 3)]
     explained = [f"variance explained of views {n}/4" for n in (1, 2, 3, 4)]
-    assert said[-8:] == ["calibration of outputs 1/1", *read_outs, *explained]
+    assert said[-5:] == ["outputs from the other views 1/1", *explained]
 
 
 def test_bar_says_what_runs(rng):
     err = io.StringIO()
     with redirect_stderr(err), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        kofa.FactorModel(progress=True).fit(two_views(rng))
+        kofa.FactorModel(progress=True, outputs=["y"]).fit(two_views(rng))
     seen = [err.getvalue().find(what) for what in ("preparing the views: ", "iterations: ")]
-    assert 0 <= seen[0] < seen[1] < err.getvalue().find("views from the others 2/2: ")
+    assert 0 <= seen[0] < seen[1] < err.getvalue().find("outputs from the other views 1/1: ")
 
 
 def test_fit_that_is_interrupted_after_its_iterations_changes_nothing(rng, monkeypatch, tmp_path):
@@ -294,7 +293,7 @@ def test_fit_that_is_interrupted_after_its_iterations_changes_nothing(rng, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(fitting, "read_out", interrupted)
+        patch.setattr(fitting, "_questions", interrupted)
         with pytest.raises(KeyboardInterrupt):
             before.fit(data)
     assert vars(before) == changed
@@ -355,10 +354,9 @@ def test_what_was_found_is_by_name_in_the_order_of_the_views(rng, tmp_path):
     for one in (model, kofa.load(tmp_path / "model.kofa")):
         assert list(one.posterior_) == list(one.views_) == ["y", "w", "x"]
         assert {n: q.n_columns for n, q in one.posterior_.items()} == {"y": 4, "w": 3, "x": 5}
-        assert {n: list(r.state) for n, r in one._found.readouts.items()} == {
-            "w": ["x", "w"],
-            "x": ["w", "x"],
-        }
+        asked = {n: list(q.others.state) for n, q in one._fitted.questions.asked.items()}
+        assert asked == {"y": ["w", "x"]}
+        assert list(one._fitted.questions.of("x").others.state) == ["w"]
 
 
 def test_weights_are_in_the_users_units(frames):
@@ -657,7 +655,6 @@ def test_samples_are_projected_once_for_all_views(of_ten_views, projections):
     calls = {
         "reconstruct": lambda: model.reconstruct(data),
         "reconstruct with probabilities": lambda: model.reconstruct(data, proba=True),
-        "impute": lambda: model.impute(data),
         "score_samples": lambda: model.score_samples(data),
     }
     for name, call in calls.items():
@@ -675,10 +672,10 @@ def test_all_views_at_once_are_each_view_alone(of_ten_views):
     for name in data:
         assert both[0][name].equals(model.reconstruct(part, name)), name
     assert both[1]["v8"].equals(model.reconstruct(part, "v8", proba=True))
-    for name in ("v0", "v1"):
-        filled, alone = model.impute(part)[name], model.reconstruct(part, name)
-        holes = part[name].reindex(filled.index).isna().to_numpy()
-        np.testing.assert_allclose(filled.to_numpy()[holes], alone.to_numpy()[holes], rtol=1e-10)
+    filled = model.impute(part)
+    without = filled["v0"].index.isin(range(10))
+    alone = model.predict({n: t.iloc[:10] for n, t in part.items() if n != "v0"}, "v0")
+    np.testing.assert_allclose(filled["v0"].to_numpy()[without], alone.to_numpy(), rtol=1e-10)
 
 
 def test_views_with_probabilities_have_no_standard_deviation_beside_these(rng):

@@ -89,10 +89,15 @@ def test_fewer_than_the_rank_are_the_best_of_them(rng):
     for n, share in ((1, 0.89), (2, 0.98), (3, 0.999)):
         model = kofa.FactorModel(views, n, outputs=["y"]).fit({"x": x, "y": y})
         assert model.n_factors_ == model.n_predictive_ == n
-        error = y - model.predict({"x": x})
+        explained, std = model.reconstruct({"x": x}, "y", return_std=True)
+        error = y - explained
         assert 1.0 - (error**2).sum() / total > share - 0.02
-        assert np.linalg.matrix_rank(model.predict({"x": x}) - y.mean(axis=0), tol=1e-6) == n
+        assert np.linalg.matrix_rank(explained - y.mean(axis=0), tol=1e-6) == n
         # what is left out is noise now
+        assert 0.85 < (np.abs(error) < 1.645 * std).mean() < 0.95
+        # but predictions have no number of factors
+        predicted = model.predict({"x": x})
+        assert 1.0 - ((y - predicted) ** 2).sum() / total > 0.98
         low, high = model.predict_quantiles({"x": x})
         assert 0.85 < ((low <= y) & (y <= high)).mean() < 0.95
 

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from experiments.simulated import intervals
-from experiments.tuning.kernel_views import of_design, of_labels
+from experiments.tuning.kernel_views import of_labels
 from experiments.tuning.scores import Scores, drawn, new_rows, of_classes
 from kofa import RBF, KernelFactorClassifier
 
@@ -28,11 +28,6 @@ def many_candidates(seed: int) -> Scores:
     """Relevance vectors of 200 candidates, 1,400 samples."""
     x, y = drawn(intervals.smooth, 1700, seed)
     return new_rows("rbf", x, y, 1400, sparse=True, landmarks=200)[1]
-
-
-def many_alone(seed: int) -> Scores:
-    """Intervals through an RBF kernel where no view is an output, 300 samples."""
-    return of_design(intervals.Design("rbf", False, 300, intervals.smooth), seed)
 
 
 def many_labels(seed: int) -> Scores:

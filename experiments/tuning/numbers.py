@@ -10,7 +10,7 @@ from typing import Any
 from kofa import tuning
 
 SHARES = ("OUTPUT_START_NOISE", "PRUNING_MARGIN", "UNLABELLED_GAIN")  # which stay below one
-ABOVE = {"LEAST_LEFT": 2.0, "ROTATION_PACE": 1.0}  # the part above this is halved or doubled
+ABOVE = {"ROTATION_PACE": 1.0}  # the part above this is halved or doubled
 
 
 def names() -> list[str]:

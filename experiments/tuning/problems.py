@@ -37,16 +37,14 @@ FACTORS = (
     "*_READ_OUT",
     "READ_OUT_*",
 )
-LABELS = ("SIGNALS", "LOG_SHARPNESS_*", "HELD_OUT_*")
+LABELS = ("SIGNALS", "HELD_OUT_*")
 UNLABELLED = ("*DIFFUSION_*", "GRAPH_*", "LOG_TIME_*", "UNLABELLED_*")
-INTERVALS = ("LEAST_LEFT", "HIDDEN_*", "NOVELTY_*", "HOLE*", "TOL", "PATIENCE", "ROTATION_PACE")
+INTERVALS = ("HOLE*", "TOL", "PATIENCE", "ROTATION_PACE")
 RELEVANCE = ("*RELEVANCE*", "RACE_*", "SPARS*", "FEATURE_*", "ORDER_*")
 
 PROBLEMS = {
     "hidden view": Problem(plain_views.hidden_view, {"factors": n_factors.TRUE}),
-    "many factors": Problem(
-        plain_views.many_factors, only=(*FACTORS, "FEW_SAMPLES", "*_DIRECTIONS")
-    ),
+    "many factors": Problem(plain_views.many_factors, only=FACTORS),
     "ones": Problem(plain_views.ones, {"factors": n_factors.TRUE}),
     "rare ones": Problem(plain_views.rare_ones),
     "counts": Problem(plain_views.counts, {"factors": n_factors.TRUE}),
@@ -77,7 +75,7 @@ PROBLEMS = {
     "as published": Problem(sparse_views.as_published, only=("PUBLISHED_*",)),
     "many samples": Problem(
         many_samples.many_samples,
-        only=("LEARNING_ROWS", "HOLES_ROWS", "MOST_KERNEL_FACTORS"),
+        only=("LEARNING_ROWS", "MOST_KERNEL_FACTORS"),
         takes_long=True,
     ),
     "more samples": Problem(
@@ -86,7 +84,6 @@ PROBLEMS = {
     "many candidates": Problem(
         many_samples.many_candidates, only=("VECTOR_OTHER_ROWS",), takes_long=True
     ),
-    "many alone": Problem(many_samples.many_alone, only=("NOVELTY_LANDMARKS",), takes_long=True),
     "many labels": Problem(many_samples.many_labels, only=("HELD_OUT_ROWS",), takes_long=True),
     "many unlabelled": Problem(
         many_samples.many_unlabelled, only=("DIFFUSION_ROWS",), takes_long=True

@@ -44,12 +44,11 @@ def test_every_problem_is_described_in_the_docs():
     ("name", "half", "twice"),
     [
         ("TOL", 1e-4, 4e-4),
-        ("EXACT_SWEEPS", 12, 50),
+        ("READ_OUT_SWEEPS", 2, 10),
         ("PRUNING_MARGIN", 0.45, 0.95),  # below one
         ("ROTATION_PACE", 1.15, 1.6),  # above one
-        ("LEAST_LEFT", 3.0, 6.0),  # above two
         ("SPARSITY_WIDTHS", (0.175, 0.5), (0.7, 2.0)),
-        ("LOG_SHARPNESS_LIMITS", (-0.75, 0.75), (-3.0, 3.0)),
+        ("LOG_WIDTH_LIMITS", (-2.5, 2.5), (-10.0, 10.0)),
     ],
 )
 def test_half_and_twice(name, half, twice):
@@ -80,7 +79,7 @@ def test_numbers_that_are_read_are_recorded():
 
 def test_a_number_on_a_problem(tmp_path, capsys):
     """Twelve samples: with 20 as the least, kernels are not centred by row."""
-    asked = ("ROW_CENTRED_FROM", "WILD_COUNT")
+    asked = ("ROW_CENTRED_FROM", "CURVATURE_RATIO_TOL")
     options = Options(sets=("few samples",), methods=asked, quick=True)
     paths = Runner(tmp_path, options).write_tables(EXPERIMENTS)
     (text,) = (p.read_text(encoding="utf-8") for p in paths if re.match("tuning-few.*md", p.name))

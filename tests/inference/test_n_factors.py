@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -74,15 +72,6 @@ def test_more_factors_than_are_looked_for_with_outputs_warn(rng):
     model = FactorModel(n_factors=301, outputs=["y"])
     with pytest.warns(UserWarning, match="n_factors=301, but with outputs at most 300"):
         model.fit({"x": x, "y": x[:, :1]})
-
-
-def test_all_directions_that_outputs_ask_for_may_be_more_than_are_looked_for(rng):
-    x = rng.standard_normal((400, 500))
-    data = {"x": x, "y": x @ rng.standard_normal((500, 2))}
-    model = FactorModel(n_factors=350, outputs=["y"], max_iter=3)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The bound was still growing")
-        assert model.fit(data).n_factors_ == 350
 
 
 def test_every_iteration_after_which_the_bound_fell_is_marked():

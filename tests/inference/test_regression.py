@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import kofa
 from kofa.engines.memory import InMemory
-from kofa.inference.global_step import update_weights
 from kofa.inference.observations import Observations, Rows
-from kofa.inference.posterior import Known
-from kofa.inference.regression import (
-    _fixed_point,
-    left_out_loss,
-    predicts_better,
-    regress,
-    unexplained,
-)
+from kofa.inference.regression import _fixed_point, regress, unexplained
 from kofa.inference.role import Role
 from kofa.inference.run import Plan
-from kofa.inference.statistics import centred
 
 OUTPUT = Role("y", output=True, noise_per_column=True)
 
@@ -30,45 +19,8 @@ def explained(y, Z, energy=None):
     """The engine of an output, and what is known of it from Z."""
     engine = InMemory(Rows.stack({"y": Observations.from_values(y.copy())}))
     energy = np.ones(Z.shape[1]) if energy is None else energy
-    rng = np.random.default_rng(0)
-    alone = unexplained(engine, engine, {"y": OUTPUT}, rng)["y"]
-    return engine, regress(engine, "y", OUTPUT, Z, energy, alone, rng).view
-
-
-def weights_without(n, y, Z, view):
-    """The weights of the same priors and noises from all samples but n."""
-    engine = InMemory(Rows.stack({"y": Observations.from_values(np.delete(y, n, axis=0))}))
-    s = centred(engine.summarise(np.delete(Z, n, axis=0)))["y"]
-    return update_weights(s, view.alpha.mean, view.column_precision, view.precision)
-
-
-@pytest.mark.parametrize("holes", [False, True])
-def test_left_out_loss_is_that_of_fits_without_the_sample(rng, holes):
-    Z = rng.standard_normal((30, 4))
-    y = Z @ rng.standard_normal((4, 3)) + rng.standard_normal((30, 3))
-    y[rng.random(y.shape) < (0.2 if holes else 0.0)] = np.nan
-    engine, view = explained(y, Z)
-    # The last update of the noise came after that of the weights.
-    view = replace(view, tau=Known(view.precision))
-    s = centred(engine.summarise(Z))["y"]
-    weights = update_weights(s, view.alpha.mean, view.column_precision, view.precision)
-    view = replace(view, weights=weights)
-    loss = left_out_loss(engine.rows.views["y"], view, Z, 1.0)
-    predicted = [weights_without(n, y, Z, view).predict(Z[n : n + 1])[0] for n in range(30)]
-    spread = np.nansum((y - np.nanmean(y, axis=0)) ** 2, axis=0) / 30
-    np.testing.assert_allclose(loss, np.nansum((y - predicted) ** 2 / spread, axis=1), rtol=1e-8)
-
-
-@pytest.mark.parametrize("needed", [False, True])
-def test_all_directions_are_taken_where_left_out_outputs_need_them(rng, needed):
-    Z = rng.standard_normal((80, 6))
-    W = rng.standard_normal((6, 3))
-    W[2:] *= needed
-    y = Z @ W + 0.5 * rng.standard_normal((80, 3))
-    engine, few = explained(y, Z[:, :2])
-    _, every = explained(y, Z)
-    pair = ({"y": few}, Z[:, :2]), ({"y": every}, Z)
-    assert predicts_better(engine, *pair, rng) == needed
+    alone = unexplained(engine, engine, {"y": OUTPUT})["y"]
+    return engine, regress(engine, "y", OUTPUT, Z, energy, alone, np.random.default_rng(0)).view
 
 
 def wide(rng, n):
@@ -86,18 +38,6 @@ def test_intervals_hold_where_new_samples_have_directions_of_their_own(rng, outp
     model = kofa.FactorModel(views, outputs=outputs).fit({"x": x[:50], "y": y[:50]})
     low, high = model.predict_quantiles({"x": x[50:]}, "y", [0.05, 0.95])
     assert 0.85 < np.mean((low <= y[50:]) & (y[50:] <= high)) < 0.95
-
-
-def test_a_constant_column_has_no_loss(rng):
-    Z = rng.standard_normal((30, 4))
-    y = Z @ rng.standard_normal((4, 3)) + rng.standard_normal((30, 3))
-    losses = []
-    for table in (y, np.column_stack([y, np.full(30, 2.0)])):
-        engine, view = explained(table, Z)
-        nothing = np.zeros((4, table.shape[1])).T
-        view = replace(view, weights=replace(view.weights, mean=nothing), tau=Known(np.ones(1)))
-        losses.append(left_out_loss(engine.rows.views["y"], view, Z, 1.0))
-    np.testing.assert_allclose(losses[1], losses[0], rtol=0.1)
 
 
 @pytest.mark.parametrize("pace", [0.1, 0.9, 0.99])

@@ -192,7 +192,7 @@ def test_outputs_are_explained_from_the_inputs(rng):
     x = z @ rng.normal(size=(2, 10)) + 0.5 * rng.normal(size=(200, 10))
     y = z[:, :1] + 0.5 * rng.normal(size=(200, 1))
     model = kofa.FactorModel(outputs=["y"]).fit({"x": x, "y": y})
-    predicted = model.predict({"x": x})
+    predicted = model.reconstruct({"x": x}, "y")
     naive = 1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
     table = model.variance_explained(by="view").set_index("view").r2
     assert table["y"] == pytest.approx(naive, abs=1e-9)

@@ -395,7 +395,7 @@ def test_impute_does_not_cut_off_what_whole_numbers_cannot_hold(measured, view, 
     data = {"x": pd.DataFrame(measured, index=NAMES), "y": y}
     model = fit({"x": kofa.Real(), "y": view}, data, max_iter=5)
     filled = model.impute(data)["y"]["a"].astype(float)
-    expected = model.reconstruct(data, "y")["a"]
+    expected = model.predict({"x": data["x"]}, "y")["a"]
     np.testing.assert_allclose(filled[HIDDEN], expected[HIDDEN], rtol=1e-9)
     np.testing.assert_array_equal(filled[~HIDDEN], WHOLE[~HIDDEN])
 
@@ -603,7 +603,7 @@ def test_counts_that_vary_more_than_poisson_have_wide_enough_intervals(rng, mean
     y = rng.poisson(mean * np.exp(log_rate)).astype(float)
     views = {"x": kofa.Real(), "y": kofa.Count()}
     model = fit(views, {"x": x[:200], "y": y[:200]}, outputs=["y"])
-    assert np.any(model.posterior_["y"].overdispersion > 0.01)
+    assert np.any(model._fitted.questions.of("y").found.calibration.extra > 0.01)
     low, high = model.predict_quantiles({"x": x[200:]}, "y", [0.05, 0.95])
     assert 0.85 < np.mean((low <= y[200:]) & (y[200:] <= high)) < 0.97
 
@@ -707,7 +707,7 @@ def test_a_kind_need_not_calibrate_its_probabilities(rng):
     x = rng.standard_normal((60, 3))
     data = {"x": x, "y": (x[:, 0] > 0).astype(float)}
     model = fit({"x": kofa.Real(), "y": Guess()}, data, max_iter=10)
-    assert model.views_["y"].sharpness == 1.0
+    assert model._fitted.questions.of("y").found.calibration.slope == 1.0
     assert np.mean((model.predict_proba(data, "y")[:, 0] > 0.5) == data["y"]) > 0.8
 
 

@@ -23,8 +23,9 @@ def of_ones(X, t):
     inputs = Inputs(len(X), {"x": Source.of(X)}, {"x": 1.0})
     data = Observed.of(t, Bernoulli(t.shape[1]))
     seen = data.mask
-    kappa = np.ones(t.shape[1])
-    return inputs, data, regress(inputs.spectrum, data.tangent, kappa, seen, False, None)
+    kappa, typical = np.ones(t.shape[1]), data.typical
+    found = regress(inputs.spectrum, data.tangent, kappa, seen, False, typical, None)
+    return inputs, data, found
 
 
 def test_left_out_eta_is_that_of_a_fit_without_the_row():
@@ -83,7 +84,8 @@ def test_classes_have_one_scale():
     data = Observed.of(likelihood.encode(label[:, None].astype(float)), likelihood)
     inputs = Inputs(200, {"x": Source.of(X)}, {"x": 1.0})
     seen = np.ones((200, 3), dtype=bool)
-    left = regress(inputs.spectrum, data.tangent, np.ones(3), seen, True, None)
+    ones = np.ones(3)
+    left = regress(inputs.spectrum, data.tangent, ones, seen, True, data.typical, None)
     assert np.ptp(left.regression.scale) == pytest.approx(0.0, abs=1e-12)
     found, _ = calibrate(data, left)
     p = likelihood.probability(*found.of(left.eta, left.variance))

@@ -1,4 +1,4 @@
-"""Views from all that is known of a sample besides, by what is to replace read-outs."""
+"""Views from all that is known of a sample besides."""
 
 import numpy as np
 import pytest
