@@ -28,8 +28,8 @@ INSTEAD: tuple[Any, ...] = (0, -1, 3.0, 10**9, 1e9, 10**18, 1e18, "3")
 # The last key before a number that may be another, within limits that `storage.schema` has.
 VALUES = {
     # what a fit finds
-    "amplitude", "mean_self", "n_predictive", "rate", "rho", "scale", "shape", "shared",
-    "sharpness", "weight",
+    "amplitude", "mean_self", "n_predictive", "n_rows", "rate", "rho", "scale", "shape", "shared",
+    "slope", "unit", "weight",
     # what users declare, or what is learnt in its place
     "checkpoint_every", "degree", "keep", "max_iter", "n", "n_factors", "n_init", "neighbours",
     "offset", "relevance", "time", "weights", "width",
@@ -71,7 +71,9 @@ def check(which: int, where: str, path: Path) -> str:
         return what
     named = [key for key in where.split("/") if not key.isdigit() and key not in ("tuple", "dict")]
     about = where.startswith("/about/")  # which nobody reads
-    return applied(which, path) if about or named[-1] in VALUES else "loaded, and no such value"
+    by_source = named[-2:-1] == ["weights"]  # and then the name of a view
+    known = about or by_source or named[-1] in VALUES
+    return applied(which, path) if known else "loaded, and no such value"
 
 
 def applied(which: int, path: Path) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -25,6 +23,7 @@ from kofa.kernels.selection import (
 from kofa.linalg import Groups
 from kofa.preparation.fit_data import FitData
 from kofa.preparation.learnt_kernels import learn_kernels, with_wider_kernels
+from kofa.storage.archive import read_archive
 
 N = 30
 NOISE, NOISES = np.array([0.1, 0.001]), Groups(np.array([0, 1, 0]), 2)  # one below the floor
@@ -438,16 +437,17 @@ def test_unlabelled_samples_still_take_part(rng):
     assert (np.abs(Z[::2]).max(axis=1) > 0).all()
 
 
-def test_saved_model_holds_only_the_rows_kept(rng):
+def test_model_saved_without_rows_holds_only_the_rows_kept(rng, tmp_path):
     X, y = smooth(rng)
-    model = sparse(X, y)
-    saved = pickle.dumps(model)
+    model, path = sparse(X, y), tmp_path / "model.kofa"
+    model.save(path, rows=False)
+    saved = b"".join(array.tobytes() for array in read_archive(path)[1].values())
     scaled = model.views_["x"].encoder.scaling.encode(X)
     table = model.relevance_vectors("x")
     for sample, kept in zip(table["sample"], table.kept, strict=True):
         assert (scaled[sample].tobytes() in saved) == kept
         assert X[sample].tobytes() not in saved
-    new = pickle.loads(saved)
+    new = kofa.load(path)
     np.testing.assert_array_equal(new.predict({"x": X}, "y"), model.predict({"x": X}, "y"))
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from kofa.predictive import inputs as of_inputs
 from kofa.predictive.inputs import Inputs, Source, learn
 from kofa.predictive.keys import first, ranks_of_rows
+from numerical import differences
 
 
 def sources(n=120, seed=0):
@@ -70,3 +72,22 @@ def test_rounding_draws_the_same_rows():
     Y = np.random.default_rng(0).normal(size=(300, 3))
     before, after = (set(first(ranks_of_rows([y]), 100)) for y in (Y, Y + 1e-9))
     assert len(before - after) <= 1
+
+
+@pytest.mark.parametrize("outlier", [0.0, 40.0])
+def test_slope_of_the_weights_is_the_derivative_of_their_cost(outlier, monkeypatch):
+    given, Y = sources(60)
+    Y[7, 1] += outlier
+    asked = []
+
+    def once(cost, begin, **options):
+        asked.append((cost, begin))
+        return minimize(cost, begin, **options)
+
+    minimize = of_inputs.minimize
+    monkeypatch.setattr(of_inputs, "minimize", once)
+    learn(60, given, Y, np.arange(60))
+    ((cost, begin),) = asked
+    theta = begin + np.random.default_rng(1).normal(size=len(begin))
+    expected = differences(lambda x: cost(x)[0], theta)
+    np.testing.assert_allclose(cost(theta)[1], expected, rtol=1e-6, atol=1e-7)

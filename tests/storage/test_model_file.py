@@ -629,6 +629,122 @@ def test_saving_while_others_load(path):
     assert failures == []
 
 
+# ---------------------------------------------------------------- rows of the fit
+
+ASKED = ("primal", "primal, holes", "no outputs", "several kernels", "output label", "rbf, holes")
+
+
+def answered(model, data, views):
+    """What is asked of some views from the others, and the same with what is known of them."""
+    for name in views:
+        rest = {other: table for other, table in data.items() if other != name}
+        yield f"prediction of {name}", model.predict(rest, name)
+        if model.views_[name].layer.has("probability"):
+            yield f"probabilities of {name}", model.predict_proba(rest, name)
+        else:
+            yield f"quantiles of {name}", model.predict_quantiles(rest, name, [0.1, 0.9])
+
+
+def of_columns(model):
+    """The views that are predicted by column."""
+    return [name for name, view in model.views_.items() if view.likelihood is not None]
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_a_view_that_was_not_asked_before_is_predicted_the_same_from_a_file(case, path):
+    model, data = fitted(case), tables_of(case)
+    fresh = copy.deepcopy(model)
+    fresh._fitted.questions.asked.clear()
+    loaded = saved(fresh, path)
+    assert not loaded._fitted.questions.asked
+    with quiet():
+        pairs = zip(
+            answered(model, data, of_columns(model)),
+            answered(loaded, data, of_columns(model)),
+            strict=True,
+        )
+        for (what, mine), (_, theirs) in pairs:
+            assert_same(mine, theirs, what)
+        assert_same(list(model.impute(data).values()), list(loaded.impute(data).values()))
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_without_rows_a_model_answers_what_it_was_asked_before(case, path):
+    model, data = copy.deepcopy(fitted(case)), tables_of(case)
+    model._fitted.questions.asked.clear()
+    views = of_columns(model)
+    with quiet():
+        before = list(answered(model, data, views[:1]))
+    model.save(path, rows=False)
+    loaded = kofa.load(path)
+    with quiet():
+        for (what, mine), (_, theirs) in zip(
+            before, answered(loaded, data, views[:1]), strict=True
+        ):
+            assert_same(mine, theirs, what)
+        for other in views[1:]:
+            with pytest.raises(kofa.DataError, match=rf"saved without the rows.*{other!r}.*asked"):
+                loaded.predict({n: t for n, t in data.items() if n != other}, other)
+        assert_same(model.transform(data), loaded.transform(data))
+        assert_same(list(model.reconstruct(data).values()), list(loaded.reconstruct(data).values()))
+
+
+def test_outputs_are_asked_in_fit(path):
+    model = fitted("output label")
+    fresh = kofa.FactorModel(**model.get_params())
+    with quiet():
+        fresh.fit(tables_of("output label"))
+    fresh.save(path, rows=False)
+    data = {"x": TABLES["x"]}
+    assert_same(fresh.predict(data), kofa.load(path).predict(data))
+
+
+def test_without_rows_and_questions_only_the_factors_answer(path):
+    model = kofa.FactorModel(n_factors=2).fit({"x": X, "y": X[:, :2]})
+    model.save(path, rows=False)
+    loaded = kofa.load(path)
+    with pytest.raises(kofa.DataError, match=r"view 'y'; save it with rows=True"):
+        loaded.predict({"x": X}, "y")
+    with pytest.raises(kofa.DataError, match="save it with rows=True"):
+        loaded.impute({"x": np.where(X > 2.0, np.nan, X)})
+    assert loaded.reconstruct({"x": X}, "y").shape == (N, 2)
+
+
+def test_a_model_without_rows_is_saved_again_as_it_is(path, tmp_path):
+    model = copy.deepcopy(fitted("primal"))
+    model.predict({"x": X}, "count")
+    model.save(path, rows=False)
+    again = tmp_path / "again.kofa"
+    kofa.load(path).save(again)
+    assert path.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_without_rows_no_row_of_a_table_is_in_the_file(kernel, path):
+    """Neither as it was given nor scaled, nor what the regression left of it."""
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(60, 8)), rng.normal(size=(60, 5))
+    y += x[:, :5]
+    model = kofa.FactorModel({"x": kofa.Real(kernel=kernel), "y": kofa.Real()}, 2, max_iter=5)
+    with quiet():
+        model.fit({"x": x, "y": y})
+    asked = ["y"] if kernel else ["x", "y"]
+    for name in asked:
+        model.predict({"x": x} if name == "y" else {"y": y}, name)
+    for rows in (True, False):
+        model.save(path, rows=rows)
+        arrays = [a for a in read_archive(path)[1].values() if a.ndim == 2 and a.dtype.kind == "f"]
+        scaled = model.views_["y"].encoder.encode(y)
+        for table in (y, scaled) if kernel else (x, y, scaled):
+            inside = any(
+                a.shape[1] == table.shape[1] and (a == table[0]).all(axis=1).any() for a in arrays
+            )
+            assert inside <= rows
+        assert any(a.shape == y.shape and (a == y).all() for a in arrays) == rows
+        residuals = [q.found.residuals for q in kofa.load(path)._fitted.questions.asked.values()]
+        assert rows or all(one.loadings.shape[1] <= len(one.noise) for one in residuals)
+
+
 # ---------------------------------------------------------------- size
 
 
@@ -660,7 +776,7 @@ def test_file_is_not_much_larger_than_its_arrays(kernel, path):
     with quiet():
         model = kofa.FactorModel(views, n_factors=10, max_iter=3).fit({"x": x, "y": y})
     model.save(path)
-    found = (model.views_, model.posterior_, model._found.readouts)
+    found = (model.views_, model.posterior_, vars(model._fitted.questions))
     assert path.stat().st_size <= 1.2 * arrays_of(found, {})
 
 
@@ -669,7 +785,10 @@ def test_landmarks_of_several_kernels_are_stored_once(path):
     x = rng.normal(size=(100, 200))
     views = {"x": kofa.Real(kernel=["rbf", "laplacian", "linear"])}
     with quiet():
-        kofa.FactorModel(views, n_factors=2, max_iter=2).fit({"x": x}).save(path)
+        model = kofa.FactorModel(views, n_factors=2, max_iter=2).fit({"x": x})
+    model.save(path)
+    assert path.stat().st_size < 3 * x.nbytes  # with the rows of the fit in the units of the user
+    model.save(path, rows=False)
     assert path.stat().st_size < 2 * x.nbytes
 
 

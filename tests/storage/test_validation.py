@@ -14,7 +14,15 @@ import pytest
 import kofa
 from kofa.inference.predictive import Basis
 from kofa.storage.damage import DamageError
-from kofa.storage.validation import by_name, check_explained, check_model, check_seen
+from kofa.storage.model_file import read_object, write_model
+from kofa.storage.validation import (
+    by_name,
+    check_explained,
+    check_model,
+    check_question,
+    check_rows,
+    check_seen,
+)
 
 
 @cache
@@ -88,7 +96,6 @@ VIEWS = [
     ("c", {"n_inputs": 2}, "several columns"),
     ("c", {"outputs": ("u",)}, "one name for each column"),
     ("x", {"inputs": ("u",)}, "one name for each column"),
-    ("x", {"sharpness": -1.0}, "sharpness"),
     ("x", {"n_inputs": 4}, "entry for each of its 4 columns"),
     *(("n", {"n_inputs": n}, "shape") for n in (0, -1, 10**12, 10**18)),
     ("x", {"energy": np.zeros((1, 3))}, "shape"),
@@ -112,7 +119,6 @@ VIEWS = [
     ("x", {"encoder.scaling.unit": "log"}, "another scale"),
     ("n", {"encoder.rate": first(-1.0)}, "too small"),
     ("n", {"encoder.most": first(np.nan)}, "not finite"),
-    ("x", {"holes_in_fit": np.float64(0.0)}, "shape"),
     ("x", {"vectors.order": shorter}, "shape of its order"),
     ("x", {"vectors.samples": [1]}, "samples are no array"),
 ]
@@ -223,3 +229,158 @@ def test_more_factors_than_a_model_has_are_refused_before_they_are_compared():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**22
+
+
+# ---------------------------------------------------------------- rows and questions
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
+    """The views of a model, and what a file has of its rows and of each view that it is asked."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3))
+    tables = {"x": x, "n": np.abs(x * 3).round(), "r": x + rng.normal(size=x.shape)}
+    tables |= {"gram": x @ x.T, "c": np.where(x[:, 0] > 0, "u", "v")}
+    views = {"x": kofa.Real(kernel="rbf"), "n": kofa.Count(), "r": kofa.Real()}
+    views |= {"gram": kofa.Real(kernel="precomputed"), "c": kofa.Categorical()}
+    found = kofa.FactorModel(views, 3, outputs=["c"], max_iter=30, tol=1.0).fit(tables)
+    path = tmp_path_factory.mktemp("held") / "model.kofa"
+    for name in ("n", "r"):
+        found.predict({n: t for n, t in tables.items() if n != name}, name)
+    write_model(path, found._parameters, found._fitted)
+    parts = read_object(path, "model")
+    return parts["views"], parts["rows"], {one.view: one for one in parts["questions"]}
+
+
+def test_sound_rows_and_questions_pass(held):
+    views, rows, questions = held
+    check_rows(rows, views)
+    check_rows(None, views)
+    assert set(questions) == {"c", "n", "r"}
+    for one in questions.values():
+        check_question(one, views)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("x", shorter, "not the same rows"),
+        ("x", lambda values: values[:, :2], "rows of 'x' are others"),
+        ("x", lambda values: values[:, 0], "rows of 'x' are others"),
+        ("x", np.float64(1.0), "same rows"),
+        ("x", first(np.inf), "rows of 'x' are not finite"),
+        ("n", first(-1.0), "expected counts"),
+        ("n", first(0.5), "expected counts"),
+        ("c", first(2.0), "no classes"),
+        ("c", first(0.5), "no classes"),
+        ("c", first(-1.0), "no classes"),
+    ],
+)
+def test_rows_that_no_fit_had_are_refused(held, name, change, message):
+    views, rows, _ = held
+    new = change(rows[name]) if isinstance(change, FunctionType) else change
+    with pytest.raises(kofa.FileError, match=message):
+        check_rows({**rows, name: new}, views)
+
+
+def test_rows_of_other_views_are_refused(held):
+    views, rows, _ = held
+    for wrong in ({}, {"x": rows["x"]}, {**rows, "y": rows["x"]}):
+        with pytest.raises(kofa.FileError, match="rows of other views"):
+            check_rows(wrong, views)
+    none = {name: values[:0] for name, values in rows.items()}
+    with pytest.raises(kofa.FileError, match="same rows"):
+        check_rows(none, views)
+
+
+def test_fewer_rows_than_landmarks_of_a_table_of_similarities_are_refused(held):
+    views, rows, _ = held
+    some = {name: values[:20] for name, values in rows.items()}
+    with pytest.raises(kofa.FileError, match="landmarks are no rows"):
+        check_rows(some, views)
+
+
+def without(*names):
+    return lambda given: {name: one for name, one in given.items() if name not in names}
+
+
+def another(name, new):
+    """A dict in which one value is another."""
+    return lambda given: {**given, name: new(given[name]) if callable(new) else new}
+
+
+FACTORS = " factors"
+QUESTIONS = [
+    ("c", {"view": "z"}, "another view"),
+    ("c", {"view": "x"}, "other views"),
+    ("c", {"others": ("x", "c")}, "other views"),
+    ("c", {"others": ("x", "x", "r", "gram")}, "other views"),
+    ("c", {"others": ("x", "z")}, "other views"),
+    ("c", {"others": ("x", "n")}, "one posterior for each view"),
+    ("r", {"others": ("x", "n", "c")}, "an output tells"),
+    ("c", {"state": ()}, "one posterior for each view"),
+    ("c", {"others": (), "state": ()}, "other sources"),
+    ("c", {"bases": {}}, "other bases"),
+    ("c", {"bases": another("x", shorter)}, "other landmarks"),
+    ("c", {"bases": another("x", np.float64(1.0))}, "other landmarks"),
+    ("c", {"bases": another("x", first(np.nan))}, "not finite"),
+    ("c", {"bases": another("x", lambda basis: basis[:, :-1])}, "shape"),
+    ("c", {"scalings": {}}, "other scalings"),
+    ("c", {"scalings": another("n", at({"spread": first(0.0)}))}, "spread is not positive"),
+    ("c", {"scalings": another("n", at({"centre": shorter}))}, "shape"),
+    ("c", {"scalings": another("n", at({"unit": "value"}))}, "another unit"),
+    ("c", {"found.map.sources": without(FACTORS)}, "other sources"),
+    ("c", {"found.map.sources": another("x", at({"mean": shorter}))}, "shape"),
+    ("c", {"found.map.sources": another("x", at({"unit": 0.0}))}, "unit is not positive"),
+    ("c", {"found.map.sources": another("x", at({"features": np.ones((1, 40))}))}, "shape"),
+    ("c", {"found.map.weights": without("x")}, "weighs other sources"),
+    ("c", {"found.map.weights": another("x", -1.0)}, "a weight is none"),
+    ("c", {"found.map.weights": another("x", math.nan)}, "a weight is none"),
+    ("c", {"found.map.weights": another("x", 1e300)}, "a weight is none"),
+    ("c", {"found.map.projection": shorter}, "shape"),
+    ("c", {"found.map.projection": first(np.inf)}, "not finite"),
+    ("c", {"found.regression.e": shorter}, "shape"),
+    ("c", {"found.regression.e": first(0.0)}, "too small"),
+    ("c", {"found.regression.e": np.float64(1.0)}, "shape"),
+    ("c", {"found.regression.n_rows": 0}, "no rows"),
+    ("c", {"found.regression.mean": shorter}, "shape"),
+    ("c", {"found.regression.ratio": first(0.0)}, "too small"),
+    ("c", {"found.regression.share": first(0.0)}, "too small"),
+    ("c", {"found.regression.scale": first(-1.0)}, "too small"),
+    ("c", {"found.regression.coefficients": shorter}, "shape"),
+    ("c", {"found.regression.coefficients": first(np.nan)}, "not finite"),
+    ("c", {"found.regression.left_out": np.ones((1, 2))}, "shape"),
+    ("c", {"found.residuals.noise": first(-1.0)}, "too small"),
+    ("c", {"found.residuals.loadings": shorter}, "shape"),
+    ("c", {"found.residuals.n_factors": 99}, "other factors"),
+    ("c", {"found.residuals.n_factors": -1}, "other factors"),
+    ("c", {"found.open_in_fit": shorter}, "shape"),
+    ("c", {"found.open_in_fit": first(-1.0)}, "too small"),
+    ("c", {"found.calibration": None}, "calibrated as another view"),
+    ("c", {"found.calibration.slope": -1.0}, "slope is negative"),
+    ("c", {"found.calibration.centre": shorter}, "shape"),
+    ("c", {"found.calibration.extra": first(-1.0)}, "too small"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "message"), QUESTIONS)
+def test_questions_that_do_not_fit_are_refused(held, name, changes, message):
+    views, _, questions = held
+    with pytest.raises(kofa.FileError, match=message):
+        check_question(at(changes)(questions[name]), views)
+
+
+def test_real_values_that_are_calibrated_are_refused(held):
+    views, _, questions = held
+    calibration = questions["n"].found.calibration
+    with pytest.raises(kofa.FileError, match="calibrated as another view"):
+        check_question(at({"found.calibration": calibration})(questions["r"]), views)
+
+
+def test_other_factors_of_a_question_are_refused(held):
+    views, _, questions = held
+    asked = questions["c"]
+    for changes in ({"weights.mean": lambda W: W[:, :-1]}, {"weights.mean": first(1e30)}):
+        state = (at(changes)(asked.state[0]), *asked.state[1:])
+        with pytest.raises(kofa.FileError):
+            check_question(at({"state": state})(asked), views)
