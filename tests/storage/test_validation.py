@@ -270,7 +270,7 @@ def test_sound_rows_and_questions_pass(held):
         ("x", np.float64(1.0), "same rows"),
         ("x", first(np.inf), "rows of 'x' are not finite"),
         ("n", first(-1.0), "expected counts"),
-        ("n", first(0.5), "expected counts"),
+        ("n", first(0.5), "expected whole counts"),
         ("c", first(2.0), "no classes"),
         ("c", first(0.5), "no classes"),
         ("c", first(-1.0), "no classes"),
