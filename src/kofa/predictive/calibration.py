@@ -65,8 +65,7 @@ def _centred(data: Observed, left: LeftOut, slope: float) -> Calibration:
     if likelihood.competing or not centred:
         return Calibration(slope, slope * bias, bias, none)
     n = np.maximum(data.mask.sum(axis=0), 1.0)
-    rate = (np.where(data.mask, data.values, 0.0).sum(axis=0) + 0.5) / (n + 1.0)
-    wanted = likelihood.at_mean(rate)
+    wanted = data.typical
     found = Calibration(slope, wanted, bias, none)
     pace = np.sqrt(1.0 + left.variance.min(axis=0))
     for _ in range(_ROUNDS):

@@ -88,6 +88,13 @@ class Inputs:
     sources: Mapping[str, Source]
     weights: Mapping[str, float]
 
+    @classmethod
+    def alike(cls, n: int, sources: Mapping[str, Source]) -> Inputs:
+        return cls(n, sources, dict.fromkeys(sources, 1.0 / max(len(sources), 1)))
+
+    def weighted(self, weights: Mapping[str, float]) -> Inputs:
+        return Inputs(self.n, self.sources, weights)
+
     @cached_property
     def features(self) -> Array:
         """Φ (n, p) of the rows of the fit."""
@@ -109,18 +116,15 @@ class Inputs:
         return Map(lean, self.weights, self.features.T @ self.spectrum.U)
 
 
-def learn(n: int, sources: Mapping[str, Source], Y: Array, rows: IntArray) -> Inputs:
-    """The weights v with the highest evidence of columns Y, on some of the rows.
+def learn(sources: Mapping[str, Source], Y: Array, rows: IntArray) -> dict[str, float]:
+    """The weights v with the highest evidence of columns Y of some of the rows.
 
     Together with log λ of each column, of which a priori only the order of size is known.
     ∂/∂K = ½ Σ_d [(n − 1)/q_d a_d a_dᵀ − (K + λ_d I)⁻¹], a = (K + λI)⁻¹y.
     """
-    names = list(sources)
-    if len(names) < 2 or not Y.shape[1]:
-        return Inputs(n, sources, dict.fromkeys(names, 1.0 / max(len(names), 1)))
-    some = [Source.of(sources[name].features[rows]) for name in names]
-    Yc = without_outliers(Y[rows] - Y[rows].mean(axis=0), len(rows))
-    grams, M = [s.gram for s in some], len(names)
+    some = [Source.of(source.features[rows]) for source in sources.values()]
+    Yc = without_outliers(Y - Y.mean(axis=0), len(rows))
+    grams, M = [s.gram for s in some], len(some)
 
     def cost(theta: Array) -> tuple[float, Array]:
         u, t = theta[:M], theta[M:]
@@ -146,16 +150,16 @@ def learn(n: int, sources: Mapping[str, Source], Y: Array, rows: IntArray) -> In
         value -= 0.5 * float(t @ t) / _RATIO_PRIOR**2
         of_u = v * (slopes - float(slopes @ v)) - away / _WEIGHT_PRIOR**2
         of_t = evidence.slope(t) - t / _RATIO_PRIOR**2
-        return -value, -np.concatenate([of_u, of_t])
+        return -value / Yc.size, -np.concatenate([of_u, of_t]) / Yc.size
 
     begin = np.zeros(M + Yc.shape[1])
     options, bounds = (
-        {"maxiter": _STEPS, "ftol": 1e-15, "gtol": 1e-6},
+        {"maxiter": _STEPS, "ftol": 1e-15, "gtol": 1e-9},
         [(-_LIMIT, _LIMIT)] * len(begin),
     )
     best = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
     v = _shares(best[:M]) / np.array([s.unit for s in some]) ** 2
-    return Inputs(n, sources, dict(zip(names, (v / v.sum()).tolist(), strict=True)))
+    return dict(zip(sources, (v / v.sum()).tolist(), strict=True))
 
 
 def _shares(u: Array) -> Array:

@@ -28,3 +28,15 @@ class Observed:
         """Log-likelihood and slope of each entry at η (n, D), zero where missing."""
         value, slope = self.likelihood.tangent(self.values, eta)
         return np.where(self.mask, value, 0.0), np.where(self.mask, slope, 0.0)
+
+    @property
+    def typical(self) -> Array:
+        """η of each column where nothing else is known: (D,).
+
+        Half a one, or half a count, more has been seen than there is: a column of zeros may have
+        one yet.
+        """
+        if not self.likelihood.has("at_mean"):
+            return np.zeros(self.values.shape[1])
+        n = self.mask.sum(axis=0)
+        return np.asarray(self.likelihood.at_mean((self.values.sum(axis=0) + 0.5) / (n + 1.0)))

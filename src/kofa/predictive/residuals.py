@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kofa.linalg import Array, BoolArray, Groups, IntArray, by_rows
+from kofa.linalg import Array, BoolArray, Groups, IntArray, by_rows, inverse_and_logdet
 from kofa.predictive.keys import first
 
 _ROUNDS = 8  # of noise and factors in turn, and of what stands in holes
@@ -62,9 +62,19 @@ class Covariance:
     def _given(self, known: BoolArray) -> tuple[Array, Array]:
         """How unknown columns follow from known ones (o, u), and what covariance they keep."""
         assert self.dense is not None
+        if 2 * known.sum() > len(known):  # the unknown ones are fewer: C_u|o = (P_uu)^-1
+            P = self.inverse
+            rest = symmetric_inverse(P[np.ix_(~known, ~known)])
+            return -P[np.ix_(known, ~known)] @ rest, rest
         oo, ou = np.ix_(known, known), np.ix_(known, ~known)
         gain: Array = np.linalg.solve(self.dense[oo], self.dense[ou]).astype(float)
         return gain, self.dense[np.ix_(~known, ~known)] - self.dense[ou].T @ gain
+
+    @cached_property
+    def inverse(self) -> Array:
+        """P = C^-1."""
+        assert self.dense is not None
+        return symmetric_inverse(self.dense)
 
     def _by_loadings(self, r: Array, known: BoolArray) -> tuple[Array, Array]:
         """The same means and variances (rows, u) where C is never formed."""
@@ -113,6 +123,11 @@ class Covariance:
             return self
         e, V = np.linalg.eigh(self.loadings @ self.loadings.T)
         return Covariance(self.noise, V * np.sqrt(np.maximum(e, 0.0)))
+
+
+def symmetric_inverse(A: Array) -> Array:
+    """Of a positive definite matrix."""
+    return np.asarray(inverse_and_logdet(A[None])[0][0])
 
 
 def by_pattern(known: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:

@@ -30,6 +30,7 @@ _LEVELS = np.log(4.0) * np.arange(-1, 5)  # by which log s of all columns is mov
 _SPREAD = 2.0  # of log s, as if one column more had been seen with it
 _DIFFERENCE = 1e-4
 _LEAST_BEND = 1e-6
+_OF_BIAS = 0.1  # of the highest curvature of an entry
 _OPTIONS = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-8}
 
 
@@ -69,8 +70,12 @@ def _mode(
     begin: Mode,
     seen: BoolArray,
     together: bool,
+    typical: Array,
 ) -> Mode:
-    """By L-BFGS in coordinates in which the curvature is about one."""
+    """By L-BFGS in coordinates in which the curvature is about one.
+
+    The bias is `typical` a priori, as if a part of an entry more said so.
+    """
     U, e = spectrum.U, spectrum.e[:, None]
     n_seen = np.maximum(seen.sum(axis=0), 1.0)
     root = np.sqrt(s * e / (1.0 + s * begin.bend * e))
@@ -81,16 +86,19 @@ def _mode(
     def negative(x: Array) -> tuple[float, Array]:
         f, b = x[: root.size].reshape(shape) * root, x[root.size :] * of_bias
         value, slope = tangent(b + U @ f)
+        away = b - typical
         along = (U.T @ slope) * root - x[: root.size].reshape(shape) * penalty
         total = value.sum() - 0.5 * float((x[: root.size].reshape(shape) ** 2 * penalty).sum())
-        return -float(total), -np.concatenate([along.ravel(), slope.sum(axis=0) * of_bias])
+        total -= 0.5 * float((_OF_BIAS * kappa * away**2).sum())
+        of_b = (slope.sum(axis=0) - _OF_BIAS * kappa * away) * of_bias
+        return -float(total), -np.concatenate([along.ravel(), of_b])
 
     start = np.concatenate([(begin.f / root).ravel(), begin.bias / of_bias])
     x = minimize(negative, start, jac=True, method="L-BFGS-B", options=_OPTIONS).x
     f, b = x[: root.size].reshape(shape) * root, x[root.size :] * of_bias
     eta = b + U @ f
     bends = _bends(tangent, eta, together)
-    bend = np.clip(bends.sum(axis=0) / n_seen, _LEAST_BEND * kappa, kappa)
+    bend = np.clip((bends.sum(axis=0) + _OF_BIAS * kappa) / n_seen, _LEAST_BEND * kappa, kappa)
     value = tangent(eta)[0].sum(axis=0) - 0.5 * (f**2 / (s * e)).sum(axis=0)
     return Mode(b, f, eta, value, bends, bend)
 
@@ -112,15 +120,16 @@ def regress(
     kappa: Array,
     seen: BoolArray,
     together: bool,
+    typical: Array,
     loss: Loss | None,
 ) -> LeftOut:
     """The regression of η.
 
-    `together`: whether the columns have one scale.
+    `together`: whether the columns have one scale; `typical`: η where nothing else is known (D,).
     """
     r, D, n_seen = len(spectrum.e), len(kappa), np.maximum(seen.sum(axis=0), 1.0)
     mode = Mode(
-        np.zeros(D),
+        typical,
         np.zeros((r, D)),
         np.zeros(seen.shape),
         np.zeros(D),
@@ -130,13 +139,13 @@ def regress(
     values = []
     for log_s in LOG_SCALES:
         s = np.full(D, np.exp(log_s)) / kappa
-        mode = _mode(spectrum, tangent, s, kappa, mode, seen, together)
+        mode = _mode(spectrum, tangent, s, kappa, mode, seen, together, typical)
         values.append(mode.evidence(spectrum.e, s, n_seen))
     log_s = _most_likely(np.array(values), together)
 
     def at(level: float, begin: Mode) -> tuple[Mode, LeftOut]:
         s = np.exp(log_s + level) / kappa
-        found = _mode(spectrum, tangent, s, kappa, begin, seen, together)
+        found = _mode(spectrum, tangent, s, kappa, begin, seen, together, typical)
         return found, _as_regression(spectrum, tangent, found, s, seen, n_seen)
 
     if loss is None:

@@ -12,13 +12,13 @@ from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, IntArray, by_rows
 from kofa.predictive import residuals, tangent
 from kofa.predictive.calibration import Calibration, calibrate
-from kofa.predictive.inputs import Map, Source, learn
+from kofa.predictive.inputs import Inputs, Map, Source, learn
 from kofa.predictive.keys import first, ranks_of_columns
 from kofa.predictive.observed import Observed
 from kofa.predictive.regression import Regression, regress
 from kofa.predictive.residuals import Covariance
 
-_LEARNING_ROWS = 1000  # from which the weights of kernels are learnt
+_LEARNING_ROWS = 500  # from which the weights of kernels are learnt
 _LEARNING_COLUMNS = 300
 
 
@@ -116,9 +116,12 @@ def explain(
 
     `rows`: their ranks, by which some are drawn.
     """
-    n, Y, columns = len(targets), _standardised(targets), ranks_of_columns(targets)
-    few = np.nan_to_num(Y[:, first(columns, _LEARNING_COLUMNS)])
-    inputs = learn(n, sources, few[:, few.any(axis=0)], first(rows, _LEARNING_ROWS))
+    n, columns, some = len(targets), ranks_of_columns(targets), first(rows, _LEARNING_ROWS)
+    few = np.nan_to_num(_standardised(targets)[:, first(columns, _LEARNING_COLUMNS)])
+    few = few[:, few.any(axis=0)]
+    inputs = Inputs.alike(n, sources)
+    if len(sources) > 1 and few.shape[1]:
+        inputs = inputs.weighted(learn(sources, _apart(sources, few, some), some))
     spectrum = inputs.spectrum
     data = Observed.of(targets, likelihood)
     seen = data.mask
@@ -133,6 +136,7 @@ def explain(
             kappa,
             seen,
             likelihood.competing,
+            data.typical,
             lambda left: -float(data.tangent(left.eta)[0].sum()),
         )
         found, calibration = left.regression, calibrate(data, left)[0]
@@ -141,6 +145,23 @@ def explain(
     none = np.zeros((0, 0))
     lean = replace(found, left_out=none, left_out_std=none)
     return ViewFromOthers(inputs.map, lean, C, calibration, np.zeros(len(found.mean)))
+
+
+def _apart(sources: Mapping[str, Source], Y: Array, rows: IntArray) -> Array:
+    """Columns as combinations whose residuals have nothing in common, by sources that count alike.
+
+    What columns share that no source explains would count for each of them.
+    """
+    few = {name: Source.of(source.features[rows]) for name, source in sources.items()}
+    Y = Y[rows]
+    found = regress(Inputs.alike(len(rows), few).spectrum, Y, np.ones(Y.shape, dtype=bool))
+    r = found.left_out / found.left_out_std
+    common = residuals.factor_model(r.T / np.sqrt(len(r)), np.zeros(r.shape[1]), len(r))
+    std = found.left_out_std.mean(axis=0)
+    e, V = np.linalg.eigh(common[0] @ common[0].T + np.diag(common[1]))
+    white = ((Y - Y.mean(axis=0)) / std) @ (V / np.sqrt(e))
+    U, size, _ = np.linalg.svd(white, full_matrices=False)
+    return np.asarray((U * size)[:, size > 1e-6 * size[0]])
 
 
 def _standardised(Y: Array) -> Array:
