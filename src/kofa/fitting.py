@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from kofa import omics, tuning
-from kofa.checks import flag
+from kofa.checks import hint, is_among, shown
 from kofa.data.dask_tables import is_client, placed_on
 from kofa.data.returning import labelled
 from kofa.data.stored import Encoded, Placed, Stored, by_blocks, is_on_disk, n_measured
@@ -19,7 +19,7 @@ from kofa.data.tables import Samples
 from kofa.engines import cluster
 from kofa.engines.memory import InMemory
 from kofa.engines.streamed import Streamed, ViewRows
-from kofa.errors import DeclarationError, warn
+from kofa.errors import DataError, warn
 from kofa.inference.engine import Engine, Latents
 from kofa.inference.explained import Explained
 from kofa.inference.fit import best_of
@@ -43,10 +43,10 @@ from kofa.preparation.prepare import (
     with_ard_landmarks,
     with_reconstructed_relevance,
 )
+from kofa.preparation.questions import Questions
 from kofa.preparation.slips import warn_of_slips
 from kofa.progress import Progress
-from kofa.results.questions import Questions
-from kofa.storage.checkpoint import Checkpoint, check_can_be_kept, key_of_fit
+from kofa.results.questions import ask
 
 _MOST_ASKED = 20_000_000  # numbers of rows from which they are (160 MB)
 _MOST_KEPT = 10_000_000  # numbers, up to which a model keeps the factors of its samples (80 MB)
@@ -81,12 +81,21 @@ class FactorFit:
             )
 
 
+# What keeps the state of a fit, from what is fitted and the random numbers at its beginning
+JournalOf = Callable[[Parameters, FitData, np.random.Generator], Journal]
+
+
 def fit(
-    parameters: Parameters, data: Any, resume: bool = False, of_slips: bool = True
+    parameters: Parameters,
+    data: Any,
+    journal_of: JournalOf,
+    asked: str | Sequence[str] = (),
+    of_slips: bool = True,
 ) -> FactorFit:
     """Read the tables, prepare the views, find the factors, and all that follows from these.
 
-    `of_slips`: whether to warn of tables that look like a mistake.
+    `asked`: views whose prediction is worked out at once, beside outputs. `of_slips`: whether to
+    warn of tables that look like a mistake.
     """
     data = omics.tables(data, parameters.views)
     views = parameters.check(data)
@@ -94,6 +103,7 @@ def fit(
         data = placed_on(parameters.engine, data)
     rng = parameters.generator()
     fit_data = FitData.read(views, data, parameters.outputs)
+    asked = _known([asked] if isinstance(asked, str) else list(asked), fit_data)
     if parameters.engine == "memory":
         fit_data = fit_data.in_memory()
     if of_slips:
@@ -101,9 +111,19 @@ def fit(
     # Samples without any observation say nothing: they get the prior.
     seen: BoolArray = np.any([fit_data.seen(name) for name in fit_data.tables], axis=0)
     with Progress(parameters.progress, int(parameters.max_iter)) as bar:
-        with _journal(parameters, fit_data, rng, resume) as journal:
+        with journal_of(parameters, fit_data, rng) as journal:
             found = _from_views(parameters, fit_data, seen, rng, journal, bar)
-        return _finished(parameters, fit_data, found, seen, bar.stage)
+        return _finished(parameters, fit_data, found, seen, asked, bar.stage)
+
+
+def _known(asked: list[str], fit_data: FitData) -> list[str]:
+    """The views to be predicted, or an error that says which there are."""
+    views = list(dict.fromkeys(fit_data.sources.values()))
+    for name in asked:
+        if not is_among(name, views):
+            cure = hint(name, views, "there are")
+            raise DataError(f"unknown view {shown(name)}", option="predict", cure=cure)
+    return asked
 
 
 def _from_views(
@@ -131,6 +151,7 @@ def _finished(
     fit_data: FitData,
     found: Inferred,
     seen: BoolArray,
+    asked: Sequence[str],
     stage: Stage,
 ) -> FactorFit:
     """All that follows from the factors."""
@@ -144,7 +165,7 @@ def _finished(
         completed,
         complete(run.state),
         basis,
-        _questions(fit_data, completed, complete(run.state), stage),
+        _questions(fit_data, completed, complete(run.state), asked, stage),
         run.converged,
         *run.path,
         _fit_samples(fit_data, Z),
@@ -246,26 +267,6 @@ def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: in
     )
 
 
-def _journal(
-    parameters: Parameters, fit_data: FitData, rng: np.random.Generator, resume: bool
-) -> Journal:
-    """What keeps the state of the fit, in a checkpoint or not at all."""
-    if parameters.checkpoint is None:
-        if flag("resume", resume):
-            what, cure = "expected a file to resume from", "name it as checkpoint"
-            raise DeclarationError(what, option="checkpoint", cure=cure)
-        return Journal()
-    check_can_be_kept(fit_data)
-    decisive = ("views", "outputs", "n_factors", "n_init", "tol")
-    settings = [getattr(parameters, option) for option in decisive]
-    if parameters.dtype != "float64":
-        settings.append(parameters.dtype)
-    if fit_data.outputs:  # before, n_factors limited what was looked at of the inputs
-        settings.append("predictive factors")
-    key = key_of_fit(settings, rng.bit_generator.state, dict(fit_data.tables))
-    return Checkpoint(parameters.checkpoint, float(parameters.checkpoint_every), key, resume)
-
-
 # ---------------------------------------------------------------- what follows from the factors
 
 
@@ -288,6 +289,7 @@ def _questions(
     fit_data: FitData,
     views: Mapping[str, FittedView],
     state: State,
+    asked: Sequence[str],
     stage: Stage,
 ) -> Questions:
     """What the model can be asked, from as many rows as memory allows; outputs at once."""
@@ -299,10 +301,11 @@ def _questions(
     pairs = any(isinstance(kernel, Precomputed) for kernel in fit_data.kernels.values())
     rows: Any = slice(None) if n <= most or pairs else first(ranks_of_stored(values.values()), most)
     kept = {source: np.array(one[rows]) for source, one in values.items()}
-    questions = Questions(views, state, kept)
-    outputs = [n for n, view in views.items() if view.role.output and view.likelihood is not None]
-    for name in counted(stage, "outputs from the other views", outputs):
-        questions.of(name)
+    questions = Questions(kept)
+    direct = [name for name, view in views.items() if view.likelihood is not None]
+    wanted = [name for name in direct if views[name].role.output or views[name].source in asked]
+    for name in counted(stage, "views from the others", wanted):
+        ask(questions, views, state, name)
     return questions
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from typing import Any, Self
@@ -22,7 +23,7 @@ from kofa.preparation.fitted import Fitted
 from kofa.preparation.parameters import Parameters
 from kofa.results import answers
 from kofa.results.methods import Answers
-from kofa.storage import model_file
+from kofa.storage import checkpoint, model_file
 from kofa.storage.row_file import Form, check_row_file, write_rows
 
 Data = Any  # a dict of name → table, or a MuData or AnnData
@@ -216,6 +217,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         y: None = None,  # noqa: ARG002
         *,
         resume: bool = False,
+        predict: str | Sequence[str] = (),
     ) -> Self:
         """Fit to several tables of the same samples.
 
@@ -233,6 +235,9 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
             Not used; scikit-learn's pipelines pass it.
         resume : bool
             Continue a fit that was broken off from its `checkpoint`, if there is one.
+        predict : name, or list of names
+            Views that are going to be predicted. How outputs follow from the other views is worked
+            out in fit; that of any other view when it is first asked for, if it is not named here.
 
         Returns
         -------
@@ -247,7 +252,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         >>> model.n_factors_
         1
         """
-        found = self._fit(data, resume)
+        found = self._fit(data, resume, predict)
         if omics.is_omics(data):
             omics.annotate(data, self, found.factors())
         return self
@@ -287,9 +292,12 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
             omics.annotate(data, self, factors)
         return self._in_container(factors)
 
-    def _fit(self, data: Data, resume: bool = False, of_slips: bool = True) -> FactorFit:
+    def _fit(
+        self, data: Data, resume: bool = False, predict: Any = (), of_slips: bool = True
+    ) -> FactorFit:
         """`of_slips`: whether to warn of tables that look like a mistake."""
-        found = fit(self._parameters, data, resume, of_slips)
+        keep = partial(checkpoint.journal, resume=resume)
+        found = fit(self._parameters, data, keep, predict, of_slips)
         self._remember(found.fitted)
         found.warn(self._parameters)
         return found
@@ -423,7 +431,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
             image_shape=image_shape, title=title,
         )  # fmt: skip
 
-    def save(self, path: str | PathLike[str], samples: bool = True) -> None:
+    def save(self, path: str | PathLike[str], samples: bool = True, rows: bool = True) -> None:
         """Write the model to one file, from which `kofa.load` reads it back to the last bit.
 
         The file holds no code and is never half-written. Neither `callback` and `checkpoint` nor a
@@ -435,8 +443,12 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
             The file, which is replaced if it is there.
         samples : bool
             Keep the names and the factors of the samples of the fit, which tables and plots take
-            where no data are given. Rows that a kernel compares with are part of the model, and
-            always kept.
+            where no data are given.
+        rows : bool
+            Keep the rows of the fit, from which a view is predicted that was not asked for yet.
+            Without them the model answers what it was asked before: outputs, views named in
+            ``fit(..., predict=…)``, and those that were predicted. Rows that a kernel compares with
+            are part of the model, and always kept.
 
         Examples
         --------
@@ -452,7 +464,8 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         """
         check_path(path)
         keeps = flag("samples", samples)
-        model_file.write_model(path, self._parameters, self._fitted, keeps)
+        with_rows = flag("rows", rows)
+        model_file.write_model(path, self._parameters, self._fitted, keeps, with_rows)
 
 
 def load(path: str | PathLike[str]) -> FactorModel:

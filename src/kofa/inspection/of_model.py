@@ -49,9 +49,7 @@ def factor_table(fitted: Fitted, data: Any = None) -> Table:
 def _projected(fitted: Fitted, found: Prediction) -> Any:
     if not found.samples.n:
         return np.zeros((0, fitted.n_factors))
-    return np.concatenate(
-        [fitted.basis.of_samples(q.mean) for q, _ in found.project(found.sources_of_z)]
-    )
+    return np.concatenate([fitted.basis.of_samples(q.mean) for q, _ in found.project()])
 
 
 def factors(fitted: Fitted, data: Any = None) -> Any:

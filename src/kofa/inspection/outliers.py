@@ -47,7 +47,7 @@ def _by_view(fitted: Fitted, found: Prediction, keep: Keep) -> dict[str, list[An
     """
     kept: dict[str, list[Any]] = {name: [] for name in fitted.views if name in found.tables}
     start = 0
-    for q, values in found.project(found.sources_of_z):
+    for q, values in found.project():
         for name, y in values.items():
             kept[name].append(keep(_residuals(fitted, name, y, q), start))
         start += len(q.mean)

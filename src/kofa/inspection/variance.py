@@ -69,7 +69,7 @@ def sample_names(found: Prediction) -> list[Any]:
 
 def _blocks(fitted: Fitted, found: Prediction) -> Iterator[tuple[str, Observations, Array]]:
     """Each view of some rows at a time, and their factors, as known from the inputs."""
-    for q, values in found.project(found.sources_of_z):
+    for q, values in found.project():
         Z = fitted.basis.of_samples(q.mean)
         for name, y in values.items():
             yield name, fitted.views[name].observe(y), Z

@@ -18,6 +18,7 @@ from kofa.predictive.observed import Observed
 from kofa.predictive.regression import Regression, regress
 from kofa.predictive.residuals import Covariance
 
+FACTORS = " factors"  # the source of factors; no view has such a name
 _LEARNING_ROWS = 500  # from which the weights of kernels are learnt
 _LEARNING_COLUMNS = 300
 

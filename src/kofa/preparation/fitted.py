@@ -17,6 +17,7 @@ from kofa.kernels.base import Kernel
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.prepare import FittedView
+from kofa.preparation.questions import Questions
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Fitted:
     views: Mapping[str, FittedView]
     posterior: State
     basis: Basis  # the factors that users see
-    questions: Any  # `results.questions.Questions`: the views that are asked for
+    questions: Questions  # the views that it was asked for
     converged: bool
     bounds: Array  # after each iteration
     terms: Mapping[str, Array]  # the same, by named term

@@ -89,7 +89,7 @@ def factors(
         Z = np.zeros((found.samples.n, basis.n_factors))
         covariance = np.empty((len(Z), *Z.shape[1:] * 2)) if wanted else None
         done = 0
-        for q, _ in found.project(found.sources_of_z):
+        for q, _ in found.project():
             where = slice(done, done + len(q.mean))
             Z[where] = basis.of_samples(q.mean)
             if covariance is not None:

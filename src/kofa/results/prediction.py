@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kofa.checks import listed
 from kofa.data.samples import align
 from kofa.data.scaling import REACH
 from kofa.data.stored import Values, by_blocks
 from kofa.data.tables import Samples, Table
-from kofa.errors import warn
+from kofa.errors import DataError, warn
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Rows
 from kofa.inference.posterior import State, n_factors_of
@@ -19,8 +20,9 @@ from kofa.inference.predictor import linear_predictor
 from kofa.inference.projection import project
 from kofa.linalg import LOG_2PI, Array, BoolArray
 from kofa.preparation.prepare import FittedView
+from kofa.preparation.questions import Questions
 from kofa.preparation.table_checks import rows_seen
-from kofa.results.questions import Questions
+from kofa.results.questions import ask, layers
 
 _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
 _PART = 2**21  # numbers of tables in a part of the samples (16 MiB)
@@ -99,21 +101,17 @@ class Prediction:
 
     # ------------------------------------------------------------ factors
 
-    @property
-    def sources_of_z(self) -> list[str]:
-        """The inputs, which alone tell about factors; outputs only where no input is given."""
-        inputs = [name for name in self.tables if self.state[name].blurred is None]
-        return inputs or list(self.tables)
-
-    def project(
-        self, known: Collection[str] | None = None
-    ) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
+    def project(self) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
         """q(z) of the samples, batch by batch, and each view's values in the user's units.
 
-        `known`: the views from which z follows, if not from all.
+        Outputs tell nothing of z: a sample that has nothing else gets the prior.
         """
+        if self.tables and all(self.views[name].role.output for name in self.tables):
+            what = f"outputs ({listed(self.tables)}) tell nothing about the factors"
+            others = [name for name, view in self.views.items() if not view.role.output]
+            raise DataError(what, cure=f"pass a table of {' or '.join(map(repr, others))}")
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
-        inputs = [name for name in values if known is None or name in known]
+        inputs = [name for name in values if not self.views[name].role.output]
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
             batch = {n: y[start : start + _ROWS_AT_A_TIME] for n, y in values.items()}
             rows = Rows.stack({name: self.views[name].observe(batch[name]) for name in inputs})
@@ -140,8 +138,9 @@ class Prediction:
     def _answered(self, name: str, asked: Asked) -> list[Array]:
         """What the other views and the rest of the view say."""
         values = {n: self.samples.spread(table) for n, table in self.tables.items()}
-        layers = self.questions.of(name).layers(values, values.get(name), self.samples.n)
-        return self._joined(name, asked, [asked.of(*layer) for layer in layers])
+        question = ask(self.questions, self.views, self.state, name)
+        found = layers(question, self.views, name, values, self.samples.n)
+        return self._joined(name, asked, [asked.of(*layer) for layer in found])
 
     def by_factors(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
         """What the factors alone say. No batch is kept: covariances can be large."""
@@ -183,8 +182,7 @@ class Prediction:
         """For each sample, E log p(observed | z) − KL(q(z) ‖ prior), in the user's units."""
         if not self.samples.n:
             return np.zeros(0)
-        projected = self.project(self.sources_of_z)
-        return np.concatenate([self._scores(q, values) for q, values in projected])
+        return np.concatenate([self._scores(q, values) for q, values in self.project()])
 
     def _scores(self, q: Latent, values: Mapping[str, Array]) -> Array:
         trace = np.trace(q.covariance, axis1=1, axis2=2) - q.logdet

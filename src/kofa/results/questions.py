@@ -7,10 +7,7 @@ and by those factors. So nothing that predicts a view has seen it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from threading import RLock
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,12 +31,12 @@ from kofa.linalg import Array, BoolArray, Groups, by_rows
 from kofa.predictive.inputs import Source
 from kofa.predictive.keys import first, ranks_of_rows
 from kofa.predictive.observed import Observed
-from kofa.predictive.view import Known, Unsure, ViewFromOthers, explain
+from kofa.predictive.view import FACTORS, Known, Unsure, explain
 from kofa.preparation.prepare import FittedView
+from kofa.preparation.questions import Question, Questions
 
 _BATCH = 1024  # rows that are answered at a time
 _OPEN_ROWS = 300  # of the fit, from which it is known what they leave open
-FACTORS = " factors"  # the source of factors; no view has such a name
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,65 +197,74 @@ def _beyond(encoder: KernelMap, values: Array, features: Array) -> Array:
     return np.asarray(np.maximum(np.nan_to_num(itself - (features**2).sum(axis=1)), 0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """One view, answered from the others and from the rest of itself."""
+def ask(questions: Questions, views: Mapping[str, FittedView], state: State, name: str) -> Question:
+    """How a view of a model follows from the others, worked out when it is first asked."""
+    with questions.lock:
+        if name not in questions.asked:
+            if questions.rows is None:
+                known = f"it was asked for {listed(questions.asked)}" if questions.asked else ""
+                raise DataError(
+                    f"the model was saved without the rows of its fit, and before it was asked for "
+                    f"view {name!r}",
+                    cure=known or "save it with rows=True",
+                )
+            values = {n: questions.rows[view.source] for n, view in views.items()}
+            questions.asked[name] = work_out(views, name, values, state)
+        return questions.asked[name]
 
-    view: FittedView
-    others: Others | None  # None where nothing else tells about it
-    found: ViewFromOthers
 
-    @classmethod
-    def of(
-        cls,
-        views: Mapping[str, FittedView],
-        name: str,
-        values: Mapping[str, Array],
-        state: State,
-    ) -> Question:
-        """From values of rows of the fit, in the user's units; `state`: the factors that the model
-        shows, which serve where all the others are kernels.
-        """
-        view, likelihood = views[name], views[name].layer
-        mine = {n: v for n, v in views.items() if v.source != view.source and not v.role.output}
-        has, encoded = likelihood.seen(values[name]), likelihood.encode(values[name])
-        seen = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0) & has
-        if not seen.any():
-            own = encoded[has]
-            return cls(view, None, explain(ranks_of_rows([own]), {}, own, likelihood))
-        own = _with_columns_seen_alone(encoded, seen)
-        rows = np.flatnonzero(~np.isnan(own).all(axis=1))
-        if any(v.likelihood is not None for v in mine.values()):
-            told = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0)
-            state = factors_of(mine, {n: values[n][told] for n in mine})
-        others = Others.of(mine, complete({n: state[n] for n in mine}), values)
-        given = {n: values[n][rows] for n in mine}
-        parts = [known.features for _, known in others.of_rows(given, len(rows))]
-        sources = {
-            source: Source.of(np.concatenate([part[source] for part in parts]))
-            for source in parts[0]
-        }
-        ranks = ranks_of_rows([own[rows], *given.values()])
-        found = explain(ranks, sources, own[rows], likelihood)
-        some = first(ranks, _OPEN_ROWS)
-        few = {n: one[some] for n, one in given.items()}
-        left = [found.left_open(known) for _, known in others.of_rows(few, len(some))]
-        found = replace(found, open_in_fit=np.concatenate(left).mean(axis=0))
-        return cls(view, others, found)
+def work_out(
+    views: Mapping[str, FittedView], name: str, values: Mapping[str, Array], state: State
+) -> Question:
+    """From values of rows of the fit, in the user's units; `state`: the factors that the model
+    shows, which serve where all the others are kernels.
+    """
+    view, likelihood = views[name], views[name].layer
+    mine = {n: v for n, v in views.items() if v.source != view.source and not v.role.output}
+    has, encoded = likelihood.seen(values[name]), likelihood.encode(values[name])
+    told = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0)
+    seen = told & has
+    if not seen.any():
+        own = encoded[has]
+        return Question({}, {}, {}, explain(ranks_of_rows([own]), {}, own, likelihood))
+    own = _with_columns_seen_alone(encoded, seen)
+    rows = np.flatnonzero(~np.isnan(own).all(axis=1))
+    if any(v.likelihood is not None for v in mine.values()):
+        state = factors_of(mine, {n: values[n][told] for n in mine})
+    others = Others.of(mine, complete({n: state[n] for n in mine}), values)
+    given = {n: values[n][rows] for n in mine}
+    parts = [known.features for _, known in others.of_rows(given, len(rows))]
+    sources = {
+        source: Source.of(np.concatenate([part[source] for part in parts])) for source in parts[0]
+    }
+    ranks = ranks_of_rows([own[rows], *given.values()])
+    found = explain(ranks, sources, own[rows], likelihood)
+    some = first(ranks, _OPEN_ROWS)
+    few = {n: one[some] for n, one in given.items()}
+    left = [found.left_open(known) for _, known in others.of_rows(few, len(some))]
+    found = replace(found, open_in_fit=np.concatenate(left).mean(axis=0))
+    return Question(others.state, others.scalings, others.bases, found)
 
-    def layers(
-        self, values: Mapping[str, Values], own: Values | None, n: int
-    ) -> Iterator[tuple[Array, Array]]:
-        """Mean and variance of the Gaussian layer of rows, some at a time.
 
-        `own`: what is known of the view, in the user's units.
-        """
-        for where, known in self.others.of_rows(values, n) if self.others else _nothing(n):
-            data = None
-            if own is not None:
-                encoded = self.view.layer.encode(np.array(own[where]))
-                data = Observed.of(encoded, self.view.layer)
-            yield self.found.layer(known, data)
+def layers(
+    question: Question,
+    views: Mapping[str, FittedView],
+    name: str,
+    values: Mapping[str, Values],
+    n: int,
+) -> Iterator[tuple[Array, Array]]:
+    """Mean and variance of the Gaussian layer of a view of rows, some at a time.
+
+    `values`: what is known of them, in the user's units.
+    """
+    mine = {other: views[other] for other in question.state}
+    others = Others(mine, question.state, question.scalings, question.bases)
+    for where, known in others.of_rows(values, n) if mine else _nothing(n):
+        data = None
+        if name in values:
+            layer = views[name].layer
+            data = Observed.of(layer.encode(np.array(values[name][where])), layer)
+        yield question.found.layer(known, data)
 
 
 def _with_columns_seen_alone(encoded: Array, seen: BoolArray) -> Array:
@@ -297,35 +303,3 @@ def factors_of(views: Mapping[str, FittedView], values: Mapping[str, Array]) -> 
         telling = informative(state, stats.n_samples)
         state, Z = keep(state, telling), engine.keep(Z, telling)
     return state
-
-
-@dataclass(frozen=True, eq=False)
-class Questions:
-    """What a model can be asked: rows of its fit, and the views that were asked for before."""
-
-    views: Mapping[str, FittedView]
-    state: State
-    rows: Mapping[str, Array] | None  # of the fit, in the user's units, by declared view
-    asked: dict[str, Question] = field(default_factory=dict)
-
-    @cached_property
-    def _lock(self) -> RLock:
-        return RLock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def of(self, name: str) -> Question:
-        """The question for a view, worked out when it is first asked."""
-        with self._lock:
-            if name not in self.asked:
-                if self.rows is None:
-                    known = f"it was asked for {listed(self.asked)}" if self.asked else ""
-                    raise DataError(
-                        f"the model was saved without the rows of its fit, and before it was asked "
-                        f"for view {name!r}",
-                        cure=known or "save it with rows=True",
-                    )
-                values = {n: self.rows[view.source] for n, view in self.views.items()}
-                self.asked[name] = Question.of(self.views, name, values, self.state)
-            return self.asked[name]

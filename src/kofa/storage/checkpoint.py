@@ -17,15 +17,17 @@ from typing import Any, Self
 
 import numpy as np
 
+from kofa.checks import flag
 from kofa.data.stored import Stored, blocks
 from kofa.data.tables import Table
 from kofa.engines.condensed import Affine
-from kofa.errors import FileError, KofaError, warn
+from kofa.errors import DeclarationError, FileError, KofaError, warn
 from kofa.inference.acceleration import Trail
 from kofa.inference.posterior import complete
 from kofa.inference.run import Iteration, Journal, Run
 from kofa.linalg import Array
 from kofa.preparation.fit_data import FitData
+from kofa.preparation.parameters import Parameters
 from kofa.storage import archive, model_file
 from kofa.storage.atomic import lock_path, locked
 from kofa.storage.codec import to_json
@@ -291,3 +293,23 @@ def _add(digest: Any, thing: Any) -> None:
         digest.update(getattr(thing, "__qualname__", "").encode())
     else:
         digest.update(repr(thing).encode())
+
+
+def journal(
+    parameters: Parameters, fit_data: FitData, rng: np.random.Generator, resume: bool = False
+) -> Journal:
+    """What keeps the state of the fit, in a checkpoint or not at all."""
+    if parameters.checkpoint is None:
+        if flag("resume", resume):
+            what, cure = "expected a file to resume from", "name it as checkpoint"
+            raise DeclarationError(what, option="checkpoint", cure=cure)
+        return Journal()
+    check_can_be_kept(fit_data)
+    decisive = ("views", "outputs", "n_factors", "n_init", "tol")
+    settings = [getattr(parameters, option) for option in decisive]
+    if parameters.dtype != "float64":
+        settings.append(parameters.dtype)
+    if fit_data.outputs:  # before, n_factors limited what was looked at of the inputs
+        settings.append("predictive factors")
+    key = key_of_fit(settings, rng.bit_generator.state, dict(fit_data.tables))
+    return Checkpoint(parameters.checkpoint, float(parameters.checkpoint_every), key, resume)

@@ -18,15 +18,14 @@ from kofa.kernels.mixture import Mixture
 from kofa.linalg import Array, BoolArray
 from kofa.preparation.fitted import Fitted
 from kofa.preparation.parameters import Parameters
-from kofa.preparation.prepare import FittedView
-from kofa.results.questions import Others, Question, Questions
+from kofa.preparation.questions import Question, Questions
 from kofa.storage import archive
 from kofa.storage.codec import OTHERWISE, from_json, to_json
 from kofa.storage.damage import require
 from kofa.storage.fields import read_fields
 from kofa.storage.manifest import MemoryBudget
 from kofa.storage.npy import NamedArrays
-from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS, SavedQuestion
+from kofa.storage.schema import MODEL, PARAMETERS, PATH, SAVED_KERNELS
 from kofa.storage.validation import (
     by_name,
     check_explained,
@@ -120,9 +119,9 @@ def write_model(
         "samples": fitted.samples if samples else None,
         "explained": dict(fitted.explained),
         "rows": _saved_rows(fitted.questions) if rows else None,
-        "questions": tuple(
-            _saved_question(name, asked, rows) for name, asked in fitted.questions.asked.items()
-        ),
+        "questions": {
+            name: _saved_question(asked, rows) for name, asked in fitted.questions.asked.items()
+        },
         "converged": bool(fitted.converged),
         "path": _bounds_as_table(fitted),
     }
@@ -150,10 +149,9 @@ def _model_of(held: Any) -> tuple[Parameters, Fitted]:
     posterior = by_name(views, held["posterior"])
     check_model(views, posterior)
     check_rows(held["rows"], views)
-    for question in held["questions"]:
-        check_question(question, views)
-    asked = {one.view: _question(one, views) for one in held["questions"]}
-    questions = Questions(views, posterior, held["rows"], asked)
+    for name, question in held["questions"].items():
+        check_question(name, question, views)
+    questions = Questions(held["rows"], held["questions"])
     samples, names, n_factors = held["samples"], held["factor_names"], n_factors_of(posterior)
     basis = held["basis"] or as_found(n_factors)
     check_seen(basis, names, samples, views, n_factors)
@@ -182,24 +180,12 @@ def _saved_rows(questions: Questions) -> dict[str, Array] | None:
     return None if questions.rows is None else dict(questions.rows)
 
 
-def _saved_question(name: str, asked: Question, rows: bool) -> SavedQuestion:
+def _saved_question(asked: Question, rows: bool) -> Question:
     """With the residuals of rows or, where no row is to be in the file, of the factors alone."""
-    found, others = asked.found, asked.others
+    found = asked.found
     if not rows:
         found = replace(found, residuals=found.residuals.of_factors())
-    if others is None:
-        return SavedQuestion(name, (), (), {}, {}, found)
-    state, scalings, bases = dict(others.state), dict(others.scalings), dict(others.bases)
-    return SavedQuestion(name, tuple(state), tuple(state.values()), scalings, bases, found)
-
-
-def _question(saved: SavedQuestion, views: Mapping[str, FittedView]) -> Question:
-    others = None
-    if saved.others:
-        mine = {name: views[name] for name in saved.others}
-        state = by_name(mine, saved.state)
-        others = Others(mine, state, saved.scalings, saved.bases)
-    return Question(views[saved.view], others, saved.found)
+    return Question(dict(asked.state), dict(asked.scalings), dict(asked.bases), found)
 
 
 def _check_parameters(given: dict[str, Any]) -> None:

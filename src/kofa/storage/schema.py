@@ -11,7 +11,7 @@ relevance vectors; R rows of a graph, V its directions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -26,7 +26,7 @@ from kofa.inference.scales import Scales
 from kofa.kernels.graphs import Graph
 from kofa.kernels.kernel_map import KernelMap
 from kofa.kernels.landmarks import Choice, Landmarks
-from kofa.linalg import Array, Groups
+from kofa.linalg import Groups
 from kofa.predictive.calibration import Calibration
 from kofa.predictive.inputs import Map, Source
 from kofa.predictive.regression import Regression
@@ -35,6 +35,7 @@ from kofa.predictive.view import ViewFromOthers
 from kofa.preparation.fitted import FitSamples
 from kofa.preparation.parameters import DTYPES, ENGINES
 from kofa.preparation.prepare import FittedView
+from kofa.preparation.questions import Question
 from kofa.preparation.relevance_vectors import Vectors
 from kofa.storage import fields as f
 from kofa.storage.damage import require
@@ -75,18 +76,6 @@ def _check_scales(name: str, value: Any, sizes: Sizes) -> None:
         require(sizes["L"] <= sizes["K"], f"its {name} have more directions than factors")
     else:  # in files of kofa 0.2 and before, and of columns that have holes of their own
         _scales.check(name, value, sizes)
-
-
-@dataclass(frozen=True, eq=False)
-class SavedQuestion:
-    """A `Question` as files have it: its views by name, apart from what is known of each."""
-
-    view: str
-    others: tuple[str, ...]  # none where nothing else tells about it
-    state: tuple[ViewPosterior, ...]
-    scalings: dict[str, Scaling]
-    bases: dict[str, Array]
-    found: ViewFromOthers
 
 
 # ---------------------------------------------------------------- what several classes share
@@ -220,10 +209,9 @@ SCHEMA: dict[type[Any], Fields] = {
         "rho": f.limited("its curvature is not a share", above=0.0, most=1.0),
         "blurred": maybe(reals("D", least=0.0)),
     },
-    SavedQuestion: {
-        "view": f.text, "others": f.tuple_of(f.text), "state": STATE,
-        "scalings": f.dict_of(f.of_type(Scaling)), "bases": f.dict_of(reals()),
-        "found": instance(ViewFromOthers),
+    Question: {
+        "state": f.dict_of(f.of_type(ViewPosterior)), "scalings": f.dict_of(f.of_type(Scaling)),
+        "bases": f.dict_of(reals()), "found": instance(ViewFromOthers),
     },
     ViewFromOthers: {
         "map": instance(Map), "regression": instance(Regression),
@@ -252,7 +240,7 @@ SCHEMA: dict[type[Any], Fields] = {
 }  # fmt: skip
 
 # The names of classes in files. One that is renamed in Python keeps its name here.
-NAMES_IN_FILES = {cls: cls.__name__ for cls in SCHEMA} | {SavedQuestion: "Question"}
+NAMES_IN_FILES = {cls: cls.__name__ for cls in SCHEMA}
 
 # ---------------------------------------------------------------- a model as a whole
 
@@ -278,7 +266,7 @@ MODEL: Fields = {
     "views": f.dict_of(f.of_type(FittedView)),
     "posterior": STATE,
     "rows": maybe(f.dict_of(reals())),
-    "questions": f.tuple_of(f.of_type(SavedQuestion)),
+    "questions": f.dict_of(f.of_type(Question)),
     "basis": since_0_2(maybe(f.of_type(Basis)), None),
     "factor_names": since_0_2(maybe(f.tuple_of(f.text)), None),
     "samples": since_0_2(maybe(f.of_type(FitSamples)), None),

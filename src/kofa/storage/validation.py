@@ -22,13 +22,14 @@ from kofa.kernels.base import Radial
 from kofa.kernels.declared import as_kernel, check_features
 from kofa.kernels.kernel_map import KernelMap
 from kofa.linalg import Array, pieces
+from kofa.predictive.view import FACTORS
 from kofa.preparation.fitted import FitSamples
 from kofa.preparation.prepare import FittedView
-from kofa.results.questions import FACTORS
+from kofa.preparation.questions import Question
 from kofa.storage.damage import DamageError, excerpt, require
 from kofa.storage.dtypes import longest_word_type, with_pandas
 from kofa.storage.fields import check_entries
-from kofa.storage.schema import SavedQuestion, check_fields
+from kofa.storage.schema import check_fields
 
 _LARGEST_PRECISION = 1e14
 _MOST_CLASSES = 2**16  # each of which becomes an object several times its size
@@ -121,17 +122,14 @@ def _check_values(view: FittedView, values: Array) -> None:
         view.kind.check(Table(view.source, values))
 
 
-def check_question(asked: SavedQuestion, views: Mapping[str, FittedView]) -> None:
+def check_question(name: str, asked: Question, views: Mapping[str, FittedView]) -> None:
     """Raise unless it asks for a view of the model, from other views of it."""
-    others, found = asked.others, asked.found
-    require(asked.view in views, "a question is for another view")
-    view = views[asked.view]
-    own = view.likelihood is not None and asked.view not in others
-    whole = own and len(set(others)) == len(others) and set(others) <= set(views)
-    require(whole, f"the question for view {excerpt(asked.view)} is of other views")
-    sizes, features = _sizes(view), {}
-    if others:
-        features = _check_others(asked, views)
+    found, others = asked.found, set(asked.state)
+    require(name in views, "a question is for another view")
+    view = views[name]
+    own = view.likelihood is not None and name not in others and others <= set(views)
+    require(own, f"the question for view {excerpt(name)} is of other views")
+    sizes, features = _sizes(view), _check_others(asked, views) if others else {}
     sizes["R"] = len(found.regression.e)
     require(set(found.map.sources) == set(features), "a question has other sources")
     require(set(found.map.weights) == set(features), "a question weighs other sources")
@@ -147,9 +145,9 @@ def check_question(asked: SavedQuestion, views: Mapping[str, FittedView]) -> Non
     require(gaussian == (found.calibration is None), "it is calibrated as another view")
 
 
-def _check_others(asked: SavedQuestion, views: Mapping[str, FittedView]) -> dict[str, int]:
+def _check_others(asked: Question, views: Mapping[str, FittedView]) -> dict[str, int]:
     """The number of features of each source."""
-    mine, state = {n: views[n] for n in asked.others}, by_name(asked.others, asked.state)
+    mine, state = {n: views[n] for n in asked.state}, asked.state
     n_factors = _n_factors(state)
     for name, posterior in state.items():
         require(not views[name].role.output, "an output tells about a view")
