@@ -2,9 +2,9 @@
 
 cov(y_d) = s_d (K + λ_d I), with a mean that is not known. K is centred over the rows of the fit, so
 that the mean takes one direction and the process the others: K = U diag(e) Uᵀ with 1ᵀU = 0. One
-decomposition serves all columns, whatever their λ_d. s_d is integrated out under 1/s_d, and log λ_d
-is its mean given the column. What s_d is a priori, all columns of a view tell together: any
-distribution may be theirs, and the most likely one is.
+decomposition serves all columns, whatever their λ_d. Columns of a view that follow have one scale
+s, and noises of their own, all at the highest evidence: one s is known better than many. Some do
+not follow, and have no say in it. Given λ_d, s_d is integrated out under 1/s_d.
 
 A column with holes y_m has in them what its other values y_o say of them. With B = (K + λI)⁻¹,
 
@@ -15,25 +15,20 @@ and of B_mm the mean of its diagonal counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import CubicSpline
+from scipy.special import expit
 
 from kofa.linalg import Array, BoolArray, by_rows
 
 _LIMITS = (-25.0, 14.0)  # of log λ, for kernels with a mean diagonal of one
 _GRID = 60  # values of log λ at which the evidence is computed
 _FINER = 4  # times as many to which it is interpolated
-_SIZES = np.linspace(-12.0, 8.0, 81)  # log s of columns with unit variance, a priori
-_SIZE_SPREAD = 3.0  # of log s around zero, as if so much of a column more had been seen with it
-_SIZE_WEIGHT = 0.1
-# Values are no Gaussians: the evidence counts this much. (R² of oes97, folds of seeds 1 and 2: .681
-# with 1, .682 with .5, .683 with .3; but with .3 a column that hardly follows is lost among 200 of
-# noise.)
-_TRUST = 0.5
-_LEARNT = 100  # rounds in which the distribution of log s is found
+_SIZES = np.linspace(-9.0, 5.0, 43)  # log s of columns with unit variance that are compared
+_SIZE_SPREAD = 3.0  # standard deviation of log s around zero, a priori
+_ROUNDS = 30  # of expectation maximisation
 _FILLINGS = 4  # rounds of scales and what stands in holes
 _MOST_STEPS = 100  # of conjugate gradients
 _EXACT = 1e-8
@@ -105,12 +100,16 @@ class Evidence:
 
     def value(self, t: Array) -> Array:
         """At log λ = t (D,)."""
+        return np.asarray(-0.5 * self.dof * np.log(self.quadratic(t)) - 0.5 * self.logdet(t))
+
+    def logdet(self, t: Array) -> Array:
+        """log|K + λI| of the rows that have a column, at log λ = t: (D,)."""
         lam, outside, n = np.exp(t), self.spectrum.n_outside, self.spectrum.n_rows
         total = self.spectrum.e[:, None] + lam
         logdet = np.log(total).sum(axis=0) + outside * t
         mean_inverse = ((1.0 / total).sum(axis=0) + outside / lam) / n
         logdet += (n - self.n_seen) * np.log(np.maximum(mean_inverse, _TINY))
-        return np.asarray(-0.5 * self.dof * np.log(self.quadratic(t)) - 0.5 * logdet)
+        return np.asarray(logdet)
 
     def slope(self, t: Array) -> Array:
         """In log λ."""
@@ -130,42 +129,60 @@ def without_outliers(Y: Array, n_seen: Array | float) -> Array:
 
 
 def log_ratios(evidence: Evidence) -> Array:
-    """log λ of every column: (D,)."""
-    varies = evidence.varies
-    low, high = evidence.least, np.full(len(varies), _LIMITS[1])
-    place, fine = np.linspace(0.0, 1.0, _GRID), np.linspace(0.0, 1.0, _FINER * _GRID)
-    grid = low + place[:, None] * (high - low)
-    value = CubicSpline(place, [evidence.value(t) for t in grid])(fine)
-    size = CubicSpline(place, [np.log(evidence.quadratic(t)) for t in grid])(fine)
-    total = evidence.square.sum(axis=0) + evidence.rest
-    size -= np.log(evidence.dof * np.maximum(total / np.maximum(evidence.n_seen, 1.0), _TINY))
-    known = np.where(varies, np.exp(_TRUST * (value - value.max(axis=0))), 0.0)
-    p = known * _likely_sizes(known[:, varies], size[:, varies])(size)
-    p = np.where(p.sum(axis=0) > 0.0, p, 1.0)
-    return np.asarray((p * (low + fine[:, None] * (high - low))).sum(axis=0) / p.sum(axis=0))
+    """log λ of every column: (D,).
 
-
-def _likely_sizes(known: Array, size: Array) -> Callable[[Array], Array]:
-    """The density of log s with which the columns are most likely, by expectation maximisation.
-
-    `known` (T, D): how likely each column is at log s = `size`. As if _SIZE_WEIGHT of a column more
-    had a normal distribution.
+    All columns have the same s, or none: with u = log s the most likely one,
+    log λ_d = log λ_d(u) − log P(s_d = s), which is high for those that do not follow.
     """
-    prior = np.exp(-0.5 * (_SIZES / _SIZE_SPREAD) ** 2)
-    density = prior = prior / prior.sum()
-    at = np.clip((size - _SIZES[0]) / (_SIZES[1] - _SIZES[0]), 0.0, len(_SIZES) - 1.001)
-    below = at.astype(np.intp)
-    above = at - below
-    for _ in range(_LEARNT):
-        p = known * (density[below] * (1.0 - above) + density[below + 1] * above)
-        p /= np.maximum(p.sum(axis=0), _TINY)
-        sums = np.bincount(below.ravel(), (p * (1.0 - above)).ravel(), len(_SIZES))
-        sums += np.bincount(below.ravel() + 1, (p * above).ravel(), len(_SIZES))
-        before, density = density, sums + _SIZE_WEIGHT * prior
-        density = density / density.sum()
-        if np.abs(density - before).max() < 1e-4:
-            break
-    return lambda x: np.asarray(np.interp(x, _SIZES, density))
+    varies, low = evidence.varies, evidence.least
+    if not varies.any():
+        return np.full(len(varies), _LIMITS[1])
+    place, fine = np.linspace(0.0, 1.0, _GRID), np.linspace(0.0, 1.0, _FINER * _GRID)
+    step = (_LIMITS[1] - low) / (_FINER * _GRID - 1)
+    grid = low + place[:, None] * (_LIMITS[1] - low)
+    dof, total = evidence.dof, evidence.square.sum(axis=0) + evidence.rest
+    unit = np.maximum(total / np.maximum(evidence.n_seen, 1.0), _TINY)  # of columns of variance one
+    quadratic = [np.log(evidence.quadratic(t) / unit) for t in grid]
+    Q = np.exp(CubicSpline(place, quadratic)(fine))
+    logdet = CubicSpline(place, [evidence.logdet(t) for t in grid])(fine)
+    alone = -0.5 * dof * (np.log(total / unit / dof) + 1.0)
+    tops, values = [], []
+    for u in _SIZES:
+        i, value = _top(-0.5 * (Q * np.exp(-u) + logdet))
+        tops.append(low + i * step)
+        values.append(value - 0.5 * dof * u - alone)
+    gains = np.array(values)
+    share, likely = _following(gains[:, varies])
+    likely -= 0.5 * (_SIZES / _SIZE_SPREAD) ** 2
+    odds = gains + (np.log(share) - np.log1p(-share))[:, None]
+    at, _ = _top(likely[:, None])
+    below = np.clip(np.floor(at).astype(np.intp), 0, len(_SIZES) - 2)[0]
+    above = at[0] - below
+    t, odds = (x[below] * (1.0 - above) + x[below + 1] * above for x in (tops, odds))
+    found = np.minimum(t + np.logaddexp(0.0, -odds), _LIMITS[1])
+    return np.asarray(np.where(varies, found, _LIMITS[1]))
+
+
+def _following(gains: Array) -> tuple[Array, Array]:
+    """The share of columns that follow, and how likely it is, for each s: (S,).
+
+    `gains` (S, D): log odds of following. As if one column more followed, and one did not.
+    """
+    share = np.full(len(gains), 0.5)
+    for _ in range(_ROUNDS):
+        follows = expit(gains + (np.log(share) - np.log1p(-share))[:, None])
+        share = (follows.sum(axis=1) + 1.0) / (gains.shape[1] + 2.0)
+    each = np.logaddexp(gains + np.log(share)[:, None], np.log1p(-share)[:, None])
+    return share, each.sum(axis=1) + np.log(share) + np.log1p(-share)
+
+
+def _top(values: Array) -> tuple[Array, Array]:
+    """Where each column is highest, and how high, by a parabola through three of its entries."""
+    i = np.clip(values.argmax(axis=0), 1, len(values) - 2)
+    a, b, c = (values[i + j, np.arange(values.shape[1])] for j in (-1, 0, 1))
+    bend = np.maximum(2.0 * b - a - c, _TINY)
+    shift = np.clip(0.5 * (c - a) / bend, -1.0, 1.0)
+    return i + shift, b + 0.5 * shift * (c - a) - 0.5 * shift**2 * bend
 
 
 @dataclass(frozen=True, eq=False)

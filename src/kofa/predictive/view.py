@@ -122,7 +122,7 @@ def explain(
     few = few[:, few.any(axis=0)]
     inputs = Inputs.alike(n, sources)
     if len(sources) > 1 and few.shape[1]:
-        inputs = inputs.weighted(learn(sources, _apart(sources, few, some), some))
+        inputs = inputs.weighted(learn(sources, few[some], some))
     spectrum = inputs.spectrum
     data = Observed.of(targets, likelihood)
     seen = data.mask
@@ -146,23 +146,6 @@ def explain(
     none = np.zeros((0, 0))
     lean = replace(found, left_out=none, left_out_std=none)
     return ViewFromOthers(inputs.map, lean, C, calibration, np.zeros(len(found.mean)))
-
-
-def _apart(sources: Mapping[str, Source], Y: Array, rows: IntArray) -> Array:
-    """Columns as combinations whose residuals have nothing in common, by sources that count alike.
-
-    What columns share that no source explains would count for each of them.
-    """
-    few = {name: Source.of(source.features[rows]) for name, source in sources.items()}
-    Y = Y[rows]
-    found = regress(Inputs.alike(len(rows), few).spectrum, Y, np.ones(Y.shape, dtype=bool))
-    r = found.left_out / found.left_out_std
-    common = residuals.factor_model(r.T / np.sqrt(len(r)), np.zeros(r.shape[1]), len(r))
-    std = found.left_out_std.mean(axis=0)
-    e, V = np.linalg.eigh(common[0] @ common[0].T + np.diag(common[1]))
-    white = ((Y - Y.mean(axis=0)) / std) @ (V / np.sqrt(e))
-    U, size, _ = np.linalg.svd(white, full_matrices=False)
-    return np.asarray((U * size)[:, size > 1e-6 * size[0]])
 
 
 def _standardised(Y: Array) -> Array:
