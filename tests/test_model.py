@@ -269,7 +269,7 @@ def test_progress_says_what_comes_beside_the_iterations(rng, monkeypatch):
     assert said[0] == "preparing the views"
     assert "outputs 1/1" in said
     explained = [f"variance explained of views {n}/4" for n in (1, 2, 3, 4)]
-    assert said[-5:] == ["outputs from the other views 1/1", *explained]
+    assert said[-5:] == ["views from the others 1/1", *explained]
 
 
 def test_bar_says_what_runs(rng):
@@ -278,7 +278,7 @@ def test_bar_says_what_runs(rng):
         warnings.simplefilter("ignore")
         kofa.FactorModel(progress=True, outputs=["y"]).fit(two_views(rng))
     seen = [err.getvalue().find(what) for what in ("preparing the views: ", "iterations: ")]
-    assert 0 <= seen[0] < seen[1] < err.getvalue().find("outputs from the other views 1/1: ")
+    assert 0 <= seen[0] < seen[1] < err.getvalue().find("views from the others 1/1: ")
 
 
 def test_fit_that_is_interrupted_after_its_iterations_changes_nothing(rng, monkeypatch, tmp_path):
@@ -354,9 +354,10 @@ def test_what_was_found_is_by_name_in_the_order_of_the_views(rng, tmp_path):
     for one in (model, kofa.load(tmp_path / "model.kofa")):
         assert list(one.posterior_) == list(one.views_) == ["y", "w", "x"]
         assert {n: q.n_columns for n, q in one.posterior_.items()} == {"y": 4, "w": 3, "x": 5}
-        asked = {n: list(q.others.state) for n, q in one._fitted.questions.asked.items()}
-        assert asked == {"y": ["w", "x"]}
-        assert list(one._fitted.questions.of("x").others.state) == ["w"]
+        asked = one._fitted.questions.asked
+        assert {n: list(q.state) for n, q in asked.items()} == {"y": ["w", "x"]}
+        one.predict({"w": data["w"]}, "x")
+        assert {n: list(q.state) for n, q in asked.items()} == {"y": ["w", "x"], "x": ["w"]}
 
 
 def test_weights_are_in_the_users_units(frames):

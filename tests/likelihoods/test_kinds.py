@@ -603,7 +603,7 @@ def test_counts_that_vary_more_than_poisson_have_wide_enough_intervals(rng, mean
     y = rng.poisson(mean * np.exp(log_rate)).astype(float)
     views = {"x": kofa.Real(), "y": kofa.Count()}
     model = fit(views, {"x": x[:200], "y": y[:200]}, outputs=["y"])
-    assert np.any(model._fitted.questions.of("y").found.calibration.extra > 0.01)
+    assert np.any(model._fitted.questions.asked["y"].found.calibration.extra > 0.01)
     low, high = model.predict_quantiles({"x": x[200:]}, "y", [0.05, 0.95])
     assert 0.85 < np.mean((low <= y[200:]) & (y[200:] <= high)) < 0.97
 
@@ -707,8 +707,8 @@ def test_a_kind_need_not_calibrate_its_probabilities(rng):
     x = rng.standard_normal((60, 3))
     data = {"x": x, "y": (x[:, 0] > 0).astype(float)}
     model = fit({"x": kofa.Real(), "y": Guess()}, data, max_iter=10)
-    assert model._fitted.questions.of("y").found.calibration.slope == 1.0
     assert np.mean((model.predict_proba(data, "y")[:, 0] > 0.5) == data["y"]) > 0.8
+    assert model._fitted.questions.asked["y"].found.calibration.slope == 1.0
 
 
 def test_quantiles_of_enormous_counts_end():

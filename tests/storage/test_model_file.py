@@ -699,6 +699,16 @@ def test_outputs_are_asked_in_fit(path):
     assert_same(fresh.predict(data), kofa.load(path).predict(data))
 
 
+def test_views_that_fit_was_told_of_are_answered_without_rows(path):
+    data = {"x": X, "y": X[:, :2] + 1.0}
+    model = kofa.FactorModel(n_factors=2).fit(data, predict="y")
+    model.save(path, rows=False)
+    loaded = kofa.load(path)
+    assert_same(model.predict({"x": X}, "y"), loaded.predict({"x": X}, "y"))
+    with pytest.raises(kofa.DataError, match="asked for 'y'"):
+        loaded.predict({"y": X[:, :2]}, "x")
+
+
 def test_without_rows_and_questions_only_the_factors_answer(path):
     model = kofa.FactorModel(n_factors=2).fit({"x": X, "y": X[:, :2]})
     model.save(path, rows=False)

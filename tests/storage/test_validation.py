@@ -13,6 +13,7 @@ import pytest
 
 import kofa
 from kofa.inference.predictive import Basis
+from kofa.predictive.view import FACTORS
 from kofa.storage.damage import DamageError
 from kofa.storage.model_file import read_object, write_model
 from kofa.storage.validation import (
@@ -249,7 +250,7 @@ def held(tmp_path_factory):
         found.predict({n: t for n, t in tables.items() if n != name}, name)
     write_model(path, found._parameters, found._fitted)
     parts = read_object(path, "model")
-    return parts["views"], parts["rows"], {one.view: one for one in parts["questions"]}
+    return parts["views"], parts["rows"], parts["questions"]
 
 
 def test_sound_rows_and_questions_pass(held):
@@ -257,8 +258,8 @@ def test_sound_rows_and_questions_pass(held):
     check_rows(rows, views)
     check_rows(None, views)
     assert set(questions) == {"c", "n", "r"}
-    for one in questions.values():
-        check_question(one, views)
+    for name, one in questions.items():
+        check_question(name, one, views)
 
 
 @pytest.mark.parametrize(
@@ -301,6 +302,7 @@ def test_fewer_rows_than_landmarks_of_a_table_of_similarities_are_refused(held):
 
 
 def without(*names):
+    """A dict that lacks some names."""
     return lambda given: {name: one for name, one in given.items() if name not in names}
 
 
@@ -309,17 +311,18 @@ def another(name, new):
     return lambda given: {**given, name: new(given[name]) if callable(new) else new}
 
 
-FACTORS = " factors"
+def renamed(name, new):
+    """A dict in which one value stands under another name."""
+    return lambda given: {new if key == name else key: one for key, one in given.items()}
+
+
 QUESTIONS = [
-    ("c", {"view": "z"}, "another view"),
-    ("c", {"view": "x"}, "other views"),
-    ("c", {"others": ("x", "c")}, "other views"),
-    ("c", {"others": ("x", "x", "r", "gram")}, "other views"),
-    ("c", {"others": ("x", "z")}, "other views"),
-    ("c", {"others": ("x", "n")}, "one posterior for each view"),
-    ("r", {"others": ("x", "n", "c")}, "an output tells"),
-    ("c", {"state": ()}, "one posterior for each view"),
-    ("c", {"others": (), "state": ()}, "other sources"),
+    ("c", {"state": renamed("x", "c")}, "other views"),
+    ("c", {"state": renamed("x", "z")}, "other views"),
+    ("r", {"state": renamed("n", "c")}, "an output tells"),
+    ("c", {"state": renamed("x", "gram")}, "other bases"),
+    ("c", {"state": without("r")}, "other sources"),
+    ("c", {"state": {}}, "other sources"),
     ("c", {"bases": {}}, "other bases"),
     ("c", {"bases": another("x", shorter)}, "other landmarks"),
     ("c", {"bases": another("x", np.float64(1.0))}, "other landmarks"),
@@ -367,20 +370,30 @@ QUESTIONS = [
 def test_questions_that_do_not_fit_are_refused(held, name, changes, message):
     views, _, questions = held
     with pytest.raises(kofa.FileError, match=message):
-        check_question(at(changes)(questions[name]), views)
+        check_question(name, at(changes)(questions[name]), views)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("z", "another view"), ("x", "other views"), ("n", "other views")]
+)
+def test_questions_for_other_views_are_refused(held, name, message):
+    """One that no model has, one through a kernel, and one that tells about what was asked."""
+    views, _, questions = held
+    with pytest.raises(kofa.FileError, match=message):
+        check_question(name, questions["c"], views)
 
 
 def test_real_values_that_are_calibrated_are_refused(held):
     views, _, questions = held
     calibration = questions["n"].found.calibration
     with pytest.raises(kofa.FileError, match="calibrated as another view"):
-        check_question(at({"found.calibration": calibration})(questions["r"]), views)
+        check_question("r", at({"found.calibration": calibration})(questions["r"]), views)
 
 
 def test_other_factors_of_a_question_are_refused(held):
     views, _, questions = held
     asked = questions["c"]
     for changes in ({"weights.mean": lambda W: W[:, :-1]}, {"weights.mean": first(1e30)}):
-        state = (at(changes)(asked.state[0]), *asked.state[1:])
+        state = {**asked.state, "x": at(changes)(asked.state["x"])}
         with pytest.raises(kofa.FileError):
-            check_question(at({"state": state})(asked), views)
+            check_question("c", replace(asked, state=state), views)
