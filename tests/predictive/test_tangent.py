@@ -71,7 +71,7 @@ def test_ones_are_predicted_as_often_as_they_occur():
     t[:, 2] = 0.0
     t[0, 1] = 0.0
     _, data, left = of_ones(X, t)
-    found, _ = calibrate(data, left)
+    found = calibrate(data, left)
     p = data.likelihood.probability(*found.of(left.eta, left.variance)).mean(axis=0)
     np.testing.assert_allclose(p, (t.sum(axis=0) + 0.5) / 301, rtol=0.02)
 
@@ -87,6 +87,6 @@ def test_classes_have_one_scale():
     ones = np.ones(3)
     left = regress(inputs.spectrum, data.tangent, ones, seen, True, data.typical, None)
     assert np.ptp(left.regression.scale) == pytest.approx(0.0, abs=1e-12)
-    found, _ = calibrate(data, left)
+    found = calibrate(data, left)
     p = likelihood.probability(*found.of(left.eta, left.variance))
     assert (np.argmax(p, axis=1) == label).mean() > 0.7

@@ -18,7 +18,7 @@ from kofa.linalg import LOG_2PI, Array
 from kofa.predictive.observed import Observed
 from kofa.predictive.tangent import LeftOut
 
-_PRIOR, _LIMITS = 0.5, (-3.0, 3.0)  # of the logarithm of the slope
+_PRIOR, _LIMITS = 1.0, (-3.0, 5.0)  # of the logarithm of the slope
 _ROUNDS = 12
 _WILD = 2.0  # deviations beyond which a count counts as this far
 _TINY = 1e-100
@@ -37,36 +37,44 @@ class Calibration:
         return self.centre + self.slope * (mean - self.bias), variance + self.extra
 
 
-def calibrate(data: Observed, left: LeftOut) -> tuple[Calibration, float]:
-    """From what rows of the fit would have been predicted; and how much these surprise then."""
+def calibrate(data: Observed, left: LeftOut) -> Calibration:
+    """From what rows of the fit would have been predicted."""
     likelihood, bias = data.likelihood, left.regression.mean
     if not likelihood.has("log_predictive"):
         extra = _overdispersion(data, left) if likelihood.has("expected") else np.zeros(len(bias))
-        return Calibration(1.0, bias, bias, extra), -float(data.tangent(left.eta)[0].sum())
+        return Calibration(1.0, bias, bias, extra)
 
-    def surprise(log_slope: float) -> float:
+    def with_prior(log_slope: float) -> float:
         at = _centred(data, left, float(np.exp(log_slope)))
-        score = likelihood.log_predictive(data.values, *at.of(left.eta, left.variance))
-        return -float(np.where(data.mask, score, 0.0).sum()) + 0.5 * (log_slope / _PRIOR) ** 2
+        return surprise(data, left, at) + 0.5 * (log_slope / _PRIOR) ** 2
 
-    found = minimize_scalar(surprise, bounds=_LIMITS, method="bounded", options={"xatol": 1e-2})
-    return _centred(data, left, float(np.exp(found.x))), float(found.fun)
+    found = minimize_scalar(with_prior, bounds=_LIMITS, method="bounded", options={"xatol": 1e-2})
+    return _centred(data, left, float(np.exp(found.x)), last=True)
 
 
-def _centred(data: Observed, left: LeftOut, slope: float) -> Calibration:
+def surprise(data: Observed, left: LeftOut, at: Calibration | None = None) -> float:
+    """How much values surprise that are predicted from all others."""
+    if not data.likelihood.has("log_predictive"):
+        return -float(data.tangent(left.eta)[0].sum())
+    layer = (left.eta, left.variance) if at is None else at.of(left.eta, left.variance)
+    score = data.likelihood.log_predictive(data.values, *layer)
+    return -float(np.where(data.mask, score, 0.0).sum())
+
+
+def _centred(data: Observed, left: LeftOut, slope: float, last: bool = False) -> Calibration:
     """With this slope, and the centre at which ones are predicted as often as they occur.
 
     Φ^-1 of the mean of probabilities rises with the centre, and by no more than it over √(1 + the
-    least variance): each step leads nearer.
+    least variance): each step leads nearer. Classes, of which this takes long, only at `last`.
     """
     likelihood, bias = data.likelihood, left.regression.mean
     none = np.zeros(len(bias))
     centred = likelihood.has("at_mean") and likelihood.has("probability")
-    if likelihood.competing or not centred:
-        return Calibration(slope, slope * bias, bias, none)
+    if not centred or (likelihood.competing and not last):
+        return Calibration(slope, bias, bias, none)
     n = np.maximum(data.mask.sum(axis=0), 1.0)
     wanted = data.typical
-    found = Calibration(slope, wanted, bias, none)
+    found = Calibration(slope, bias if likelihood.competing else wanted, bias, none)
     pace = np.sqrt(1.0 + left.variance.min(axis=0))
     for _ in range(_ROUNDS):
         p = likelihood.probability(*found.of(left.eta, left.variance))

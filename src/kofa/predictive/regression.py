@@ -145,7 +145,7 @@ def log_ratios(evidence: Evidence) -> Array:
     quadratic = [np.log(evidence.quadratic(t) / unit) for t in grid]
     Q = np.exp(CubicSpline(place, quadratic)(fine))
     logdet = CubicSpline(place, [evidence.logdet(t) for t in grid])(fine)
-    alone = -0.5 * dof * (np.log(total / unit / dof) + 1.0)
+    alone = -0.5 * dof * (np.log(np.maximum(total, _TINY) / unit / dof) + 1.0)
     tops, values = [], []
     for u in _SIZES:
         i, value = _top(-0.5 * (Q * np.exp(-u) + logdet))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from kofa.kernels.outputs import resolution
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, IntArray, by_rows
 from kofa.predictive import residuals, tangent
-from kofa.predictive.calibration import Calibration, calibrate
+from kofa.predictive.calibration import Calibration, calibrate, surprise
 from kofa.predictive.inputs import Inputs, Map, Source, learn
 from kofa.predictive.keys import first, ranks_of_columns
 from kofa.predictive.observed import Observed
@@ -138,9 +139,9 @@ def explain(
             seen,
             likelihood.competing,
             data.typical,
-            lambda left: -float(data.tangent(left.eta)[0].sum()),
+            partial(surprise, data),
         )
-        found, calibration = left.regression, calibrate(data, left)[0]
+        found, calibration = left.regression, calibrate(data, left)
     r = np.nan_to_num(found.left_out / found.left_out_std)
     C = residuals.fit(r, seen, rows, columns)
     none = np.zeros((0, 0))

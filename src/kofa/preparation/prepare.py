@@ -52,6 +52,11 @@ class FittedView:
         """How the columns are explained; None for similarities."""
         return None if isinstance(self.encoder, KernelMap) else self.encoder
 
+    def seen(self, values: Array) -> BoolArray:
+        """Which rows, in the user's units, say something."""
+        tells = self.encoder.scaling if isinstance(self.encoder, KernelMap) else self.encoder
+        return tells.seen(values)
+
     @property
     def says_nothing(self) -> bool:
         """Whether it is a kernel that is constant, or that the outputs switched off."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kofa.checks import listed
 from kofa.data.samples import align
 from kofa.data.scaling import REACH
 from kofa.data.stored import Values, by_blocks
 from kofa.data.tables import Samples, Table
-from kofa.errors import DataError, warn
+from kofa.errors import warn
 from kofa.inference.local_step import Latent
-from kofa.inference.observations import Rows
+from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State, n_factors_of
 from kofa.inference.predictor import linear_predictor
 from kofa.inference.projection import project
@@ -104,20 +103,27 @@ class Prediction:
     def project(self) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
         """q(z) of the samples, batch by batch, and each view's values in the user's units.
 
-        Outputs tell nothing of z: a sample that has nothing else gets the prior.
+        Outputs tell of z only where a sample has nothing else.
         """
-        if self.tables and all(self.views[name].role.output for name in self.tables):
-            what = f"outputs ({listed(self.tables)}) tell nothing about the factors"
-            others = [name for name, view in self.views.items() if not view.role.output]
-            raise DataError(what, cure=f"pass a table of {' or '.join(map(repr, others))}")
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
-        inputs = [name for name in values if not self.views[name].role.output]
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
             batch = {n: y[start : start + _ROWS_AT_A_TIME] for n, y in values.items()}
-            rows = Rows.stack({name: self.views[name].observe(batch[name]) for name in inputs})
+            rows = Rows.stack(self._observed(batch))
             for within, block in rows.blocks(rows.block_size(self.n_factors)):
                 part = {name: y[within] for name, y in batch.items()}
                 yield project(block, self.state), part
+
+    def _observed(self, values: Mapping[str, Array]) -> dict[str, Observations]:
+        """What z follows from: of each row the inputs or, where it has none, the outputs."""
+        inputs = [name for name in values if not self.views[name].role.output]
+        has = np.zeros(len(next(iter(values.values()))), dtype=bool)
+        for name in inputs:
+            has |= self.views[name].seen(values[name])
+        without = {
+            name: values[name] if name in inputs else np.where(has[:, None], np.nan, values[name])
+            for name in values
+        }
+        return {name: self.views[name].observe(y) for name, y in without.items()}
 
     # ------------------------------------------------------------ views
 

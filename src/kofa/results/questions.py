@@ -220,9 +220,9 @@ def work_out(
     shows, which serve where all the others are kernels.
     """
     view, likelihood = views[name], views[name].layer
-    mine = {n: v for n, v in views.items() if v.source != view.source and not v.role.output}
+    mine = {n: v for n, v in views.items() if v.source != view.source and _tells(v, view)}
     has, encoded = likelihood.seen(values[name]), likelihood.encode(values[name])
-    told = np.any([_seen(v, values[n]) for n, v in mine.items()], axis=0)
+    told = np.any([v.seen(values[n]) for n, v in mine.items()], axis=0)
     seen = told & has
     if not seen.any():
         own = encoded[has]
@@ -282,9 +282,9 @@ def _nothing(n: int) -> Iterator[tuple[slice, Known]]:
         yield where, Known(where.stop - start, {}, {})
 
 
-def _seen(view: FittedView, values: Array) -> BoolArray:
-    tells = view.encoder.scaling if isinstance(view.encoder, KernelMap) else view.encoder
-    return tells.seen(values)
+def _tells(other: FittedView, view: FittedView) -> bool:
+    """Outputs tell of inputs, but not of each other."""
+    return not (other.role.output and view.role.output)
 
 
 def factors_of(views: Mapping[str, FittedView], values: Mapping[str, Array]) -> State:

@@ -129,7 +129,8 @@ def check_question(name: str, asked: Question, views: Mapping[str, FittedView]) 
     view = views[name]
     own = view.likelihood is not None and name not in others and others <= set(views)
     require(own, f"the question for view {excerpt(name)} is of other views")
-    sizes, features = _sizes(view), _check_others(asked, views) if others else {}
+    sizes, features = _sizes(view), _check_others(name, asked, views) if others else {}
+    require(np.ndim(found.regression.e) == 1, "the shape of its spectrum is not (R,)")
     sizes["R"] = len(found.regression.e)
     require(set(found.map.sources) == set(features), "a question has other sources")
     require(set(found.map.weights) == set(features), "a question weighs other sources")
@@ -145,12 +146,15 @@ def check_question(name: str, asked: Question, views: Mapping[str, FittedView]) 
     require(gaussian == (found.calibration is None), "it is calibrated as another view")
 
 
-def _check_others(asked: Question, views: Mapping[str, FittedView]) -> dict[str, int]:
+def _check_others(
+    asked_for: str, asked: Question, views: Mapping[str, FittedView]
+) -> dict[str, int]:
     """The number of features of each source."""
     mine, state = {n: views[n] for n in asked.state}, asked.state
     n_factors = _n_factors(state)
     for name, posterior in state.items():
-        require(not views[name].role.output, "an output tells about a view")
+        both = views[name].role.output and views[asked_for].role.output
+        require(not both, "an output tells about an output")
         check_fields(posterior, {**_sizes(views[name]), "K": n_factors})
     _check_total_precision(state)
     kernelized = {n for n, view in mine.items() if view.likelihood is None}
