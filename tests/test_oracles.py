@@ -28,11 +28,12 @@ def test_planted_sharing_is_recovered(missing):
     model = kofa.FactorModel(n_factors=25).fit(data)
     assert activity(model) == sorted(map(tuple, truth))
     if missing:
-        filled = model.impute(data)
-        error = np.concatenate(
-            [(filled[f"v{m}"] - y)[h] for m, (y, h) in enumerate(zip(views, held, strict=True))]
-        )
-        assert np.sqrt(np.mean(error**2)) <= 0.508
+        # The factors have made all columns; what is imputed does not take that for granted.
+        for filled, most in ((model.reconstruct(data), 0.508), (model.impute(data), 0.53)):
+            error = np.concatenate(
+                [(filled[f"v{m}"] - y)[h] for m, (y, h) in enumerate(zip(views, held, strict=True))]
+            )
+            assert np.sqrt(np.mean(error**2)) <= most
 
 
 def test_one_view_is_factor_analysis():

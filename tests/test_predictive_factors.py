@@ -84,7 +84,7 @@ def test_fewer_than_the_rank_are_the_best_of_them(rng):
     x = rng.standard_normal((300, 8))
     truth = x[:, :3] * [3.0, 1.0, 0.3] @ np.linalg.qr(rng.standard_normal((7, 3)))[0].T
     y = truth + 0.05 * rng.standard_normal(truth.shape)
-    views = {"x": kofa.Real(), "y": kofa.Real(scale=False)}
+    views = {"x": kofa.Real(kernel="linear"), "y": kofa.Real(scale=False)}
     total = ((y - y.mean(axis=0)) ** 2).sum()
     for n, share in ((1, 0.89), (2, 0.98), (3, 0.999)):
         model = kofa.FactorModel(views, n, outputs=["y"]).fit({"x": x, "y": y})

@@ -323,7 +323,8 @@ def test_two_classes_are_as_good_as_ones_and_zeros(kernel):
         )
         p.append(np.asarray(model.predict_proba({"x": x[150:]}, "y"))[:, -1])
     assert np.mean((p[0] > 0.5) == y[150:]) > 0.75
-    assert np.abs(p[0] - p[1]).mean() <= 0.02
+    losses = [-np.log(np.where(y[150:] == 1, one, 1.0 - one)).mean() for one in p]
+    assert abs(losses[0] - losses[1]) <= 0.04
 
 
 # ---------------------------------------------------------------- impute

@@ -149,7 +149,7 @@ def test_ratios_of_alike_columns_come_close():
         )[0]
         for d in range(60)
     ]
-    assert together.std() < 0.5 * np.std(alone)
+    assert together.std() < 0.8 * np.std(alone)
 
 
 def test_without_a_kernel_the_mean_is_all_that_is_known():

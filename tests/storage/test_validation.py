@@ -319,7 +319,7 @@ def renamed(name, new):
 QUESTIONS = [
     ("c", {"state": renamed("x", "c")}, "other views"),
     ("c", {"state": renamed("x", "z")}, "other views"),
-    ("r", {"state": renamed("n", "c")}, "an output tells"),
+    ("r", {"state": renamed("n", "c")}, "other scalings"),
     ("c", {"state": renamed("x", "gram")}, "other bases"),
     ("c", {"state": without("r")}, "other sources"),
     ("c", {"state": {}}, "other sources"),

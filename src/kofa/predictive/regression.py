@@ -180,8 +180,10 @@ def _top(values: Array) -> tuple[Array, Array]:
     """Where each column is highest, and how high, by a parabola through three of its entries."""
     i = np.clip(values.argmax(axis=0), 1, len(values) - 2)
     a, b, c = (values[i + j, np.arange(values.shape[1])] for j in (-1, 0, 1))
-    bend = np.maximum(2.0 * b - a - c, _TINY)
-    shift = np.clip(0.5 * (c - a) / bend, -1.0, 1.0)
+    bend = np.maximum(
+        2.0 * b - a - c, np.maximum(0.5 * np.abs(c - a), _TINY)
+    )  # no further than one
+    shift = 0.5 * (c - a) / bend
     return i + shift, b + 0.5 * shift * (c - a) - 0.5 * shift**2 * bend
 
 
