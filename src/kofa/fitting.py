@@ -60,7 +60,7 @@ class FactorFit:
     samples: Samples
     Z: Array  # their factors, as users see them
     run: Run
-    most_factors: int  # that it looked for, unless outputs asked for all directions of the inputs
+    most_factors: int  # that it looked for
 
     def factors(self) -> Any:
         """The factors of the samples: an array or DataFrame (N, K)."""

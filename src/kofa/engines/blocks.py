@@ -244,14 +244,9 @@ class BlockEngine(ABC):
         """Z of some samples."""
         return Z[rows]
 
-    def sample(
-        self, name: str, rng: np.random.Generator, beside: Iterable[str] | None = None
-    ) -> IntArray:
-        """Some of the samples that have a view, and something of the views beside it."""
-        qualify = self.observed([name])
-        if beside is not None:
-            qualify = qualify & self.observed(beside)
-        return sample_rows(self._strata(name), qualify, rng)
+    def sample(self, name: str, rng: np.random.Generator) -> IntArray:
+        """Some of the samples that have a view."""
+        return sample_rows(self._strata(name), self.observed([name]), rng)
 
 
 # ---------------------------------------------------------------- of one block

@@ -15,7 +15,6 @@ from kofa.linalg import (
     Array,
     BoolArray,
     Groups,
-    IntArray,
     by_rows,
     inverse_and_logdet,
     pack,
@@ -190,13 +189,6 @@ class Latent:
     covariance: Array  # (P, K, K)
     logdet: Array  # (P,)
     patterns: Groups
-    # Rows with holes in kernelized views (h,), and by how much their mean would differ for other
-    # values in the holes (h, ·, K), scaled so that their squares add up to a variance.
-    open: tuple[tuple[IntArray, Array], ...] = ()
-
-    def left_open(self, rows: IntArray, differences: Array) -> Latent:
-        """With what the holes of some rows leave open."""
-        return replace(self, open=(*self.open, (rows, differences)))
 
 
 def known(Z: Array, labels: Groups) -> Latent:

@@ -48,20 +48,6 @@ def blur_in(w: Weights, covariance: Array) -> Array:
     return np.asarray(_variances_along(w.mean, covariance[None])[0])
 
 
-def variance_of_holes(q: Latent, w: Weights, competing: bool = False) -> Array:
-    """Variance of w_d·z_n by what holes in kernelized rows leave open: (N, D)."""
-    variance = np.zeros((len(q.mean), len(w.mean)))
-    for rows, differences in q.open:
-        along = differences @ w.mean.T  # (h, ·, D)
-        if competing:
-            covariance = along.swapaxes(-1, -2) @ along
-            variance[rows] += _contrasts(np.eye(len(w.mean)), covariance)
-        else:
-            of_w = by_rows((differences**2).sum(axis=1), w.variance.T)
-            variance[rows] += (along**2).sum(axis=1) + of_w
-    return variance
-
-
 def _variances_along(W: Array, covariances: Array) -> Array:
     """wᵀ Σ w of every covariance (P, K, K) and row w (D, K): (P, D)."""
     if len(W) * len(covariances) * W.shape[1] < AT_ONCE:

@@ -22,18 +22,19 @@ _MOST_ROUNDS = 200  # of a row that is projected by itself
 _TRUST = 3.0  # times one and the size of η, the most that a step may change it
 _OVERSHOOT = 0.1  # beyond the top of a line, relative to the slope where it begins
 _DIFFERENCE = 1e-5  # between slopes of which curvatures are made
+_WITHIN = 1e-9  # of the prior spread of the factors: a step that ends the search
 _ROUNDING = 1e-6
 
 
-def project(rows: Rows, state: State, within: float = 1e-9) -> Latent:
+def project(rows: Rows, state: State) -> Latent:
     """q(z_n) of every row by itself: where pseudo-observations and local step agree.
 
     The state may have more views than the rows.
 
     There the gradient of a concave function of z_n is zero, so that Newton's method finds it. Steps
     are cut where curvatures cannot be trusted any more, and halved until they end before the top of
-    the line that they follow, or just behind it. Rows stop one by one, with a step `within` so much
-    of the factors' prior spread: none depends on the others in its batch.
+    the line that they follow, or just behind it. Rows stop one by one, with a step that is a small
+    part of the factors' prior spread: none depends on the others in its batch.
     """
     e = local_system_by_pattern(state, rows)
     start = augment(rows, state, np.zeros((rows.n_samples, e.n_factors)))
@@ -51,7 +52,7 @@ def project(rows: Rows, state: State, within: float = 1e-9) -> Latent:
         trial = z + share[:, None] * step
         found = local.gradient(trial)
         # Of factors far out the last digits are rounding.
-        enough = within * np.maximum(1.0, _ROUNDING * np.abs(trial).max(axis=1))
+        enough = _WITHIN * np.maximum(1.0, _ROUNDING * np.abs(trial).max(axis=1))
         last = share * np.abs(step).max(axis=1) <= enough
         rises, rose = ((step * slope).sum(axis=1) for slope in (found, gradient))
         good = rises >= -_OVERSHOOT * rose
