@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from kofa.linalg import Array, IntArray
 from kofa.predictive.regression import Evidence, Spectrum, without_outliers
 
-_WEIGHT_PRIOR = 3.0  # standard deviation of log v around equal weights
+_WEIGHT_PRIOR = 1.0  # standard deviation of log v around equal weights
 _RATIO_PRIOR = 6.0  # the same of log λ around zero
 _LIMIT = 14.0  # of both
 _STEPS = 300

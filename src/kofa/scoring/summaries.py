@@ -96,9 +96,9 @@ def calibration_table(predictions: Any, bins: int = 10) -> Any:
     >>> kofa.calibration_table(predictions, bins=4).round(2)
        view column    kind  nominal  observed   n
     0  sick    all  binary     0.13      0.08  53
-    1  sick    all  binary     0.36      0.43  51
-    2  sick    all  binary     0.63      0.63  52
-    3  sick    all  binary     0.87      0.84  44
+    1  sick    all  binary     0.35      0.43  51
+    2  sick    all  binary     0.63      0.63  51
+    3  sick    all  binary     0.87      0.84  45
     """
     check_number("bins", bins, whole=True, least=1)
     _check_predictions(predictions)
@@ -174,8 +174,8 @@ def confusion_table(predictions: Any) -> Any:
     predicted   setosa  versicolor  virginica
     truth
     setosa          50           0          0
-    versicolor       0          47          3
-    virginica        0           3         47
+    versicolor       0          46          4
+    virginica        0           1         49
     """
     _check_predictions(predictions)
     parts = [
