@@ -48,7 +48,7 @@ from kofa.preparation.slips import warn_of_slips
 from kofa.progress import Progress
 from kofa.results.questions import ask
 
-_MOST_ASKED = 20_000_000  # numbers of rows from which they are (160 MB)
+_MOST_ASKED, _MOST_ROWS = 20_000_000, 50_000  # numbers and rows from which views are asked
 _MOST_KEPT = 10_000_000  # numbers, up to which a model keeps the factors of its samples (80 MB)
 
 
@@ -297,7 +297,7 @@ def _questions(
     values = {s: fit_data.samples.spread(table) for s, table in of_source.items()}
     width = sum(one.shape[1] for one in values.values())
     width += sum(len(view.landmarks) for view in views.values())
-    n, most = fit_data.samples.n, max(_MOST_ASKED // width, 1)
+    n, most = fit_data.samples.n, min(max(_MOST_ASKED // width, 1), _MOST_ROWS)
     pairs = any(isinstance(kernel, Precomputed) for kernel in fit_data.kernels.values())
     rows: Any = slice(None) if n <= most or pairs else first(ranks_of_stored(values.values()), most)
     kept = {source: np.array(one[rows]) for source, one in values.items()}
