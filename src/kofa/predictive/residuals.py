@@ -21,6 +21,7 @@ _ROUNDS = 8  # of noise and factors in turn, and of what stands in holes
 _LEAST_NOISE = 1e-3  # of a column, relative to its variance
 _CLOSE = 1e-3  # a relative change that ends the rounds
 _SHARES = np.geomspace(0.03, 30.0, 7)  # ν / n that are compared
+_SHARE_SPREAD = 1.5  # of log ν/n below the largest of them, a priori
 _FOLDS = 4
 _FOUND_ON = 300  # columns from which ν is found, at most
 _MOST_ROWS = 2000  # whose residuals count
@@ -228,6 +229,7 @@ def _prior_share(r: Array, seen: BoolArray, rows: IntArray, columns: IntArray) -
                 asked = seen[mine] & hidden
                 mean, _ = C.conditional(r[mine], seen[mine] & ~hidden)
                 loss[i] += float(np.sqrt(1.0 + ((r[mine] - mean)[asked]) ** 2).sum())
+    loss += 0.5 * (np.log(_SHARES / _SHARES[-1]) / _SHARE_SPREAD) ** 2
     i = int(np.argmin(loss))
     shift = 0.0
     if 0 < i < len(loss) - 1:
