@@ -602,6 +602,7 @@ def test_words_and_numbers_in_a_column_go_to_parquet_as_words(tmp_path):
     assert list(found.columns) == ["fold", "value"]
 
 
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")  # which anndata asks for
 @pytest.mark.parametrize("ending", ["csv", "parquet", "h5ad"])
 def test_files_of_all_formats_come_from_stdin(tmp_path, monkeypatch, ending):
     ad = pytest.importorskip("anndata")

@@ -135,7 +135,7 @@ NAMES = {
     "tuples": pd.Index([(i, "a") for i in range(100)], tupleize_cols=False),
     "levels of several types": pd.MultiIndex.from_product([["u", 2], range(50)]),
     "large numbers": [10**i for i in range(100)],
-    "no Unicode": [f"s{i}\ud800" for i in range(100)],
+    "no Unicode": pd.Index([f"s{i}\ud800" for i in range(100)], dtype=object),
     "complex": pd.Index([complex(i, 1) for i in range(100)]),
 }
 
