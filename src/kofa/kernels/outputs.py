@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kofa import tuning
-from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.linalg import Array, BoolArray, Groups, IntArray, inverse_and_logdet
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Outputs:
 
 def _left_out(K: Array, Y: Array, noise: float) -> float:
     """Σ (y − ŷ)², each ŷ that of a Gaussian process of the other rows with an unknown mean."""
-    P = np.linalg.inv(K + noise * np.eye(len(K)))
+    P = inverse_and_logdet((K + noise * np.eye(len(K)))[None])[0][0]
     along = P.sum(axis=1)
     P -= np.outer(along, along) / along.sum()
     return float(((P @ Y / np.diagonal(P)[:, None]) ** 2).sum())
