@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from kofa import omics, tuning
-from kofa.checks import hint, is_among, shown
+from kofa.checks import hint, is_among, listed, shown
 from kofa.data.dask_tables import is_client, placed_on
 from kofa.data.returning import labelled
-from kofa.data.stored import Encoded, Placed, Stored, by_blocks, is_on_disk, n_measured
+from kofa.data.stored import Encoded, Placed, Stored, Values, by_blocks, is_on_disk, n_measured
 from kofa.data.tables import Samples
 from kofa.engines import cluster
 from kofa.engines.memory import InMemory
@@ -30,8 +30,8 @@ from kofa.inference.role import Role
 from kofa.inference.run import Iteration, Journal, Run, Settings, Stage, counted
 from kofa.inference.start import energy
 from kofa.kernels.formulas import Precomputed
-from kofa.linalg import Array, BoolArray
-from kofa.predictive.keys import first, ranks_of_stored
+from kofa.linalg import Array, BoolArray, IntArray
+from kofa.predictive.keys import ranks_of_stored
 from kofa.preparation.fit_data import FitData
 from kofa.preparation.fitted import FitSamples, Fitted
 from kofa.preparation.parameters import Parameters
@@ -72,8 +72,8 @@ class FactorFit:
             _warn_of_growth(self.fitted.bounds, parameters)
         if self.run.hit_ceiling:
             _warn_of_ceiling(self.fitted.n_factors, parameters)
-        wanted, limited = parameters.n_factors, self.fitted.n_factors <= self.most_factors
-        if parameters.outputs and limited and wanted is not None and wanted > self.most_factors:
+        wanted = parameters.n_factors
+        if parameters.outputs and wanted is not None and wanted > self.most_factors:
             warn(
                 f"n_factors={wanted}, but with outputs at most {self.most_factors} factors are "
                 f"looked for, among which those are chosen that carry the outputs: set it to "
@@ -89,7 +89,7 @@ def fit(
     parameters: Parameters,
     data: Any,
     journal_of: JournalOf,
-    asked: str | Sequence[str] = (),
+    asked: Any = (),
     of_slips: bool = True,
 ) -> FactorFit:
     """Read the tables, prepare the views, find the factors, and all that follows from these.
@@ -103,7 +103,7 @@ def fit(
         data = placed_on(parameters.engine, data)
     rng = parameters.generator()
     fit_data = FitData.read(views, data, parameters.outputs)
-    asked = _known([asked] if isinstance(asked, str) else list(asked), fit_data)
+    asked = _known(asked, fit_data)
     if parameters.engine == "memory":
         fit_data = fit_data.in_memory()
     if of_slips:
@@ -116,14 +116,19 @@ def fit(
         return _finished(parameters, fit_data, found, seen, asked, bar.stage)
 
 
-def _known(asked: list[str], fit_data: FitData) -> list[str]:
-    """The views to be predicted, or an error that says which there are."""
+def _known(asked: Any, fit_data: FitData) -> list[str]:
+    """The views to be predicted, one name or several, or an error that says which there are."""
     views = list(dict.fromkeys(fit_data.sources.values()))
-    for name in asked:
+    names = [asked] if isinstance(asked, str) else () if asked is None else asked
+    if not isinstance(names, Iterable):
+        cure = f"there are {listed(views)}"
+        raise DataError("expected names of views", got=asked, option="predict", cure=cure)
+    names = list(names)
+    for name in names:
         if not is_among(name, views):
             cure = hint(name, views, "there are")
             raise DataError(f"unknown view {shown(name)}", option="predict", cure=cure)
-    return asked
+    return names
 
 
 def _from_views(
@@ -299,7 +304,7 @@ def _questions(
     width += sum(len(view.landmarks) for view in views.values())
     n, most = fit_data.samples.n, min(max(_MOST_ASKED // width, 1), _MOST_ROWS)
     pairs = any(isinstance(kernel, Precomputed) for kernel in fit_data.kernels.values())
-    rows: Any = slice(None) if n <= most or pairs else first(ranks_of_stored(values.values()), most)
+    rows: Any = slice(None) if n <= most or pairs else _some_rows(fit_data, values, most)
     kept = {source: np.array(one[rows]) for source, one in values.items()}
     questions = Questions(kept)
     direct = [name for name, view in views.items() if view.likelihood is not None]
@@ -307,6 +312,18 @@ def _questions(
     for name in counted(stage, "views from the others", wanted):
         ask(questions, views, state, name)
     return questions
+
+
+def _some_rows(fit_data: FitData, values: Mapping[str, Values], most: int) -> IntArray:
+    """So many rows, drawn by what is in them; those that have a view of few rows are among them."""
+    order = np.argsort(ranks_of_stored(values.values()))
+    chosen = np.zeros(len(order), dtype=bool)
+    for name in fit_data.tables:
+        has = order[fit_data.seen(name)[order]]
+        chosen[has[: most // len(fit_data.tables)]] = True
+    rest = order[~chosen[order]]
+    chosen[rest[: most - int(chosen.sum())]] = True
+    return np.flatnonzero(chosen)
 
 
 def _explained(found: Inferred, basis: Basis, Z: Latents, stage: Stage) -> dict[str, Explained]:

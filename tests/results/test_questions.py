@@ -7,6 +7,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score
 
 import kofa
+from kofa import fitting
 
 
 def columns_that_follow(n, seed=0, noise=0.5):
@@ -200,3 +201,33 @@ def test_rows_without_the_others_are_predicted_by_the_mean():
     mean, std = model.predict({"x": x}, "y", return_std=True)
     np.testing.assert_allclose(mean[1], fit[1].mean(axis=0), atol=0.3)
     assert (std[1] > std[0]).all()
+
+
+def test_rows_with_a_view_that_few_have_are_kept(monkeypatch):
+    monkeypatch.setattr(fitting, "_MOST_ROWS", 200)
+    (x, y), (new, truth) = columns_that_follow(1000)
+    y = np.where(np.arange(len(y))[:, None] % 10 == 3, y, np.nan)
+    model = kofa.FactorModel(outputs=["y"]).fit({"x": x, "y": y})
+    kept = model._found.questions.rows
+    assert len(kept["x"]) == 200
+    assert (~np.isnan(kept["y"])).all(axis=1).sum() == 100
+    alone = kofa.FactorModel(outputs=["y"]).fit({"x": x[3::10], "y": y[3::10]})
+    both = [r2_score(truth, one.predict({"x": new})) for one in (model, alone)]
+    assert both[0] == pytest.approx(both[1], abs=0.02)
+
+
+def test_as_many_rows_as_memory_allows_are_kept_in_any_order(monkeypatch):
+    monkeypatch.setattr(fitting, "_MOST_ROWS", 60)
+    (x, y), _ = columns_that_follow(100)
+    order = np.random.default_rng(1).permutation(100)
+    models = [kofa.FactorModel().fit({"x": x[rows], "y": y[rows]}) for rows in (range(100), order)]
+    one, other = (np.sort(model._found.questions.rows["x"], axis=0) for model in models)
+    assert len(one) == 60
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("names", [3, ["q"]])
+def test_views_to_predict_are_named(names):
+    (x, y), _ = columns_that_follow(30)
+    with pytest.raises(kofa.DataError, match="'x', 'y'"):
+        kofa.FactorModel().fit({"x": x, "y": y}, predict=names)

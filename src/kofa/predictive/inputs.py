@@ -153,10 +153,8 @@ def learn(sources: Mapping[str, Source], Y: Array, rows: IntArray) -> dict[str, 
         return -value / Yc.size, -np.concatenate([of_u, of_t]) / Yc.size
 
     begin = np.zeros(M + Yc.shape[1])
-    options, bounds = (
-        {"maxiter": _STEPS, "ftol": 1e-15, "gtol": 1e-9},
-        [(-_LIMIT, _LIMIT)] * len(begin),
-    )
+    options = {"maxiter": _STEPS, "ftol": 1e-15, "gtol": 1e-9}
+    bounds = [(-_LIMIT, _LIMIT)] * len(begin)
     best = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
     v = _shares(best[:M]) / np.array([s.unit for s in some]) ** 2
     return dict(zip(sources, (v / v.sum()).tolist(), strict=True))

@@ -134,9 +134,24 @@ def log_ratios(evidence: Evidence) -> Array:
     All columns have the same s, or none: with u = log s the most likely one,
     log λ_d = log λ_d(u) − log P(s_d = s), which is high for those that do not follow.
     """
-    varies, low = evidence.varies, evidence.least
+    varies = evidence.varies
     if not varies.any():
         return np.full(len(varies), _LIMITS[1])
+    ratios, gains = _of_each_size(evidence)
+    share, likely = _following(gains[:, varies])
+    likely -= 0.5 * (_SIZES / _SIZE_SPREAD) ** 2
+    all_odds = gains + (np.log(share) - np.log1p(-share))[:, None]
+    at, _ = _top(likely[:, None])
+    below = int(np.clip(np.floor(at[0]), 0, len(_SIZES) - 2))
+    above = at[0] - below
+    t, odds = (x[below] * (1.0 - above) + x[below + 1] * above for x in (ratios, all_odds))
+    found = np.minimum(t + np.logaddexp(0.0, -odds), _LIMITS[1])
+    return np.asarray(np.where(varies, found, _LIMITS[1]))
+
+
+def _of_each_size(evidence: Evidence) -> tuple[Array, Array]:
+    """For each s the best log λ of every column, and the log odds of s over none: (S, D) both."""
+    low = evidence.least
     place, fine = np.linspace(0.0, 1.0, _GRID), np.linspace(0.0, 1.0, _FINER * _GRID)
     step = (_LIMITS[1] - low) / (_FINER * _GRID - 1)
     grid = low + place[:, None] * (_LIMITS[1] - low)
@@ -145,22 +160,13 @@ def log_ratios(evidence: Evidence) -> Array:
     quadratic = [np.log(evidence.quadratic(t) / unit) for t in grid]
     Q = np.exp(CubicSpline(place, quadratic)(fine))
     logdet = CubicSpline(place, [evidence.logdet(t) for t in grid])(fine)
-    alone = -0.5 * dof * (np.log(np.maximum(total, _TINY) / unit / dof) + 1.0)
-    tops, values = [], []
+    none = -0.5 * dof * (np.log(np.maximum(total, _TINY) / unit / dof) + 1.0)
+    ratios, gains = [], []
     for u in _SIZES:
         i, value = _top(-0.5 * (Q * np.exp(-u) + logdet))
-        tops.append(low + i * step)
-        values.append(value - 0.5 * dof * u - alone)
-    gains = np.array(values)
-    share, likely = _following(gains[:, varies])
-    likely -= 0.5 * (_SIZES / _SIZE_SPREAD) ** 2
-    odds = gains + (np.log(share) - np.log1p(-share))[:, None]
-    at, _ = _top(likely[:, None])
-    below = np.clip(np.floor(at).astype(np.intp), 0, len(_SIZES) - 2)[0]
-    above = at[0] - below
-    t, odds = (x[below] * (1.0 - above) + x[below + 1] * above for x in (tops, odds))
-    found = np.minimum(t + np.logaddexp(0.0, -odds), _LIMITS[1])
-    return np.asarray(np.where(varies, found, _LIMITS[1]))
+        ratios.append(low + i * step)
+        gains.append(value - 0.5 * dof * u - none)
+    return np.array(ratios), np.array(gains)
 
 
 def _following(gains: Array) -> tuple[Array, Array]:
@@ -180,9 +186,8 @@ def _top(values: Array) -> tuple[Array, Array]:
     """Where each column is highest, and how high, by a parabola through three of its entries."""
     i = np.clip(values.argmax(axis=0), 1, len(values) - 2)
     a, b, c = (values[i + j, np.arange(values.shape[1])] for j in (-1, 0, 1))
-    bend = np.maximum(
-        2.0 * b - a - c, np.maximum(0.5 * np.abs(c - a), _TINY)
-    )  # no further than one
+    least = np.maximum(0.5 * np.abs(c - a), _TINY)  # with which the top is one entry away
+    bend = np.maximum(2.0 * b - a - c, least)
     shift = 0.5 * (c - a) / bend
     return i + shift, b + 0.5 * shift * (c - a) - 0.5 * shift**2 * bend
 
