@@ -24,8 +24,8 @@ from kofa.inference.engine import Engine, Latents
 from kofa.inference.explained import Explained
 from kofa.inference.fit import best_of
 from kofa.inference.observations import Rows
-from kofa.inference.posterior import State, complete
-from kofa.inference.predictive import Basis, predictive
+from kofa.inference.posterior import State, complete, n_factors_of
+from kofa.inference.predictive import Basis, as_found, predictive
 from kofa.inference.role import Role
 from kofa.inference.run import Iteration, Journal, Run, Settings, Stage, counted
 from kofa.inference.start import energy
@@ -46,6 +46,7 @@ from kofa.preparation.prepare import (
 from kofa.preparation.questions import Questions
 from kofa.preparation.slips import warn_of_slips
 from kofa.progress import Progress
+from kofa.results.outputs import FactorsOfRows
 from kofa.results.questions import ask
 
 _MOST_ASKED, _MOST_ROWS = 20_000_000, 50_000  # numbers and rows from which views are asked
@@ -160,23 +161,53 @@ def _finished(
     stage: Stage,
 ) -> FactorFit:
     """All that follows from the factors."""
-    run, completed = found.run, _completed(found)
-    basis = predictive(run.state, found.roles, found.engine.likelihoods)
-    basis = basis.first(parameters.n_factors)
-    own_Z = basis.of_latents(found.engine, found.factors())
+    run, views = found.run, found.with_energies()
+    questions = _questions(fit_data, views)
+    stage("outputs")
+    state, basis = _with_outputs(found, views, questions, parameters.n_factors)
+    _ask(questions, views, state, asked, stage)
+    own_Z = basis.of_latents(found.inner, found.factors())
     Z = np.zeros((fit_data.samples.n, basis.n_factors))
     Z[seen] = np.asarray(own_Z)
     fitted = Fitted(
-        completed,
-        complete(run.state),
+        views,
+        state,
         basis,
-        _questions(fit_data, completed, complete(run.state), asked, stage),
+        questions,
         run.converged,
         *run.path,
         _fit_samples(fit_data, Z),
-        explained=_explained(found, basis, own_Z, stage),
+        explained=_explained(found.engine, state, basis, own_Z, stage),
     )
     return FactorFit(fitted, fit_data.samples, Z, run, found.settings.n_factors)
+
+
+def _with_outputs(
+    found: Inferred,
+    views: Mapping[str, FittedView],
+    questions: Questions,
+    n_factors: int | None,
+) -> tuple[State, Basis]:
+    """The state with outputs as the factors explain them, and the factors that users see.
+
+    Where fewer factors are wanted than carry the outputs, outputs follow from those alone.
+    """
+    known = complete(found.run.state)
+    if len(known) == len(views):
+        return known, as_found(n_factors_of(known)).first(n_factors)
+    assert questions.rows is not None
+    values = {name: questions.rows[view.source] for name, view in views.items()}
+    energy = np.sum([views[name].energy.sum(axis=0) for name in known], axis=0)
+    factors = FactorsOfRows.of(views, known, values, energy)
+    outputs = [name for name in views if name not in known]
+    told = {name: factors.explain(views[name], values[name]) for name in outputs}
+    basis = predictive(known, told, found.engine.likelihoods)
+    if n_factors is not None and n_factors < basis.n_predictive:
+        basis = basis.first(n_factors)
+        few = factors.along(basis)
+        told = {n: basis.embedded(few.explain(views[n], values[n])) for n in outputs}
+    both = {**known, **told}
+    return {name: both[name] for name in views}, basis.first(n_factors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,18 +217,23 @@ class Inferred:
     views: Mapping[str, FittedView]
     roles: Mapping[str, Role]
     settings: Settings
-    engine: Engine
+    engine: Engine  # of all views
+    inner: Engine  # of the inputs
     run: Run
 
-    @property
-    def inputs(self) -> list[str]:
-        return [name for name, role in self.roles.items() if not role.output]
-
     def factors(self) -> Latents:
-        """Those of the samples given the inputs alone, each by itself: (N, K)."""
-        if len(self.inputs) < len(self.roles):  # the outputs were explained by these
-            return self.run.Z
-        return self.engine.project(self.run.state)[0]
+        """Those of the samples, each by itself: (N, K)."""
+        return self.inner.project(self.run.state)[0]
+
+    def with_energies(self) -> dict[str, FittedView]:
+        """The views, inputs with the variance that they give the outputs a priori."""
+        state = self.run.state
+        energies = {
+            n: energy(q, self.roles[n]) for n, q in state.items() if len(state) < len(self.views)
+        }
+        return {
+            n: replace(view, energy=energies.get(n, view.energy)) for n, view in self.views.items()
+        }
 
 
 def _infer(
@@ -219,9 +255,11 @@ def _infer(
         bar.show(iteration)
         return bool(parameters.callback is not None and parameters.callback(iteration))
 
+    inputs = {name: role for name, role in treated.items() if not role.output}
+    inner = engine.part(inputs) if len(inputs) < len(treated) else engine
     n_init = int(parameters.n_init)
-    run = best_of(engine, treated, settings, n_init, rng, notify, journal, bar.stage)
-    return Inferred(views, treated, settings, engine, run)
+    run = best_of(inner, inputs, settings, n_init, rng, notify, journal)
+    return Inferred(views, treated, settings, engine, inner, run)
 
 
 def _engine(
@@ -267,7 +305,6 @@ def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: in
         tol=float(tol if parameters.tol is None else parameters.tol),
         rotate=not exact,  # measured, rotation gains nothing there
         free=most is None and not exact,
-        most_predictive=parameters.n_factors,
         n_jobs=parameters.workers,
     )
 
@@ -275,29 +312,8 @@ def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: in
 # ---------------------------------------------------------------- what follows from the factors
 
 
-def _completed(found: Inferred) -> dict[str, FittedView]:
-    """The views with all that follows from the factors."""
-    energies = _energies(found)
-    return {
-        name: replace(view, energy=energies.get(name, view.energy))
-        for name, view in found.views.items()
-    }
-
-
-def _energies(found: Inferred) -> dict[str, Array]:
-    """The variance that inputs give the outputs a priori."""
-    inputs = found.inputs if len(found.inputs) < len(found.roles) else []
-    return {name: energy(found.run.state[name], found.roles[name]) for name in inputs}
-
-
-def _questions(
-    fit_data: FitData,
-    views: Mapping[str, FittedView],
-    state: State,
-    asked: Sequence[str],
-    stage: Stage,
-) -> Questions:
-    """What the model can be asked, from as many rows as memory allows; outputs at once."""
+def _questions(fit_data: FitData, views: Mapping[str, FittedView]) -> Questions:
+    """What the model can be asked, from as many rows as memory allows."""
     of_source = {fit_data.sources[name]: table for name, table in fit_data.tables.items()}
     values = {s: fit_data.samples.spread(table) for s, table in of_source.items()}
     width = sum(one.shape[1] for one in values.values())
@@ -305,13 +321,21 @@ def _questions(
     n, most = fit_data.samples.n, min(max(_MOST_ASKED // width, 1), _MOST_ROWS)
     pairs = any(isinstance(kernel, Precomputed) for kernel in fit_data.kernels.values())
     rows: Any = slice(None) if n <= most or pairs else _some_rows(fit_data, values, most)
-    kept = {source: np.array(one[rows]) for source, one in values.items()}
-    questions = Questions(kept)
+    return Questions({source: np.array(one[rows]) for source, one in values.items()})
+
+
+def _ask(
+    questions: Questions,
+    views: Mapping[str, FittedView],
+    state: State,
+    asked: Sequence[str],
+    stage: Stage,
+) -> None:
+    """Work out what outputs, and views that are asked for, follow from."""
     direct = [name for name, view in views.items() if view.likelihood is not None]
     wanted = [name for name in direct if views[name].role.output or views[name].source in asked]
     for name in counted(stage, "views from the others", wanted):
         ask(questions, views, state, name)
-    return questions
 
 
 def _some_rows(fit_data: FitData, values: Mapping[str, Values], most: int) -> IntArray:
@@ -326,12 +350,13 @@ def _some_rows(fit_data: FitData, values: Mapping[str, Values], most: int) -> In
     return np.flatnonzero(chosen)
 
 
-def _explained(found: Inferred, basis: Basis, Z: Latents, stage: Stage) -> dict[str, Explained]:
+def _explained(
+    engine: Engine, state: State, basis: Basis, Z: Latents, stage: Stage
+) -> dict[str, Explained]:
     """What the factors Z that users see explain of each view."""
-    state = found.run.state
-    weights = {name: basis.of_weights(state[name].weights) for name in found.views}
+    weights = {name: basis.of_weights(view.weights) for name, view in state.items()}
     told = counted(stage, "variance explained of views", weights)
-    return {name: found.engine.explained(name, weights[name], Z) for name in told}
+    return {name: engine.explained(name, weights[name], Z) for name in told}
 
 
 def _fit_samples(fit_data: FitData, Z: Array) -> FitSamples | None:

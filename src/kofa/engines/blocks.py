@@ -16,7 +16,6 @@ import numpy as np
 
 from kofa.engines.directions import stacked, tall_triangle
 from kofa.inference.explained import Explained, explained, mean_only
-from kofa.inference.held_out import sample_rows
 from kofa.inference.local_step import LocalSystem, augment, known, local_step, local_system
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State, Weights, n_factors_of
@@ -87,10 +86,6 @@ class BlockEngine(ABC):
         """A view, or one row for all of it, with the mean of the same pseudo-observations."""
 
     @abstractmethod
-    def _strata(self, name: str) -> Observations:
-        """A view with the targets by which samples of its rows are drawn."""
-
-    @abstractmethod
     def observed(self, views: Iterable[str] | None = None) -> BoolArray:
         """Which samples have something of some views, or of any."""
 
@@ -115,10 +110,6 @@ class BlockEngine(ABC):
     @abstractmethod
     def part(self, views: Iterable[str], rows: BoolArray | None = None) -> BlockEngine:
         """Some of the views, of all rows or of some."""
-
-    @abstractmethod
-    def view(self, name: str, rows: IntArray) -> Observations:
-        """One view of some samples."""
 
     def _latents(self, n_factors: int) -> Array:
         """Room for the factors of all samples."""
@@ -239,14 +230,6 @@ class BlockEngine(ABC):
     def _changed(self, change: Callable[..., Array], n_factors: int, *by_row: Array) -> Array:  # noqa: ARG002
         """What a function makes of rows of arrays: (N, n_factors)."""
         return change(*by_row)
-
-    def take(self, Z: Array, rows: BoolArray | IntArray) -> Array:
-        """Z of some samples."""
-        return Z[rows]
-
-    def sample(self, name: str, rng: np.random.Generator) -> IntArray:
-        """Some of the samples that have a view."""
-        return sample_rows(self._strata(name), self.observed([name]), rng)
 
 
 # ---------------------------------------------------------------- of one block

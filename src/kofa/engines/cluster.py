@@ -194,29 +194,17 @@ class Cluster(ByPasses):
     def _scaled(self, Z: Any, by: Array) -> Any:
         return self._changed(partial(np.multiply, by), Z.shape[1], Z)
 
-    def take(self, Z: Any, rows: BoolArray | IntArray) -> Any:
-        """Z of some samples: with the workers for those of a part, as an array for a list."""
-        if not isinstance(Z, OnWorkers):
-            return Z[rows]
-        if rows.dtype != bool:
-            return self._rows_of(Z.parts, _some, rows.astype(np.intp))
-        if rows.all():
-            return Z
-        kept = [(z, own) for z, own in zip(Z.parts, self._each(rows), strict=True) if own.any()]
-        parts = self._each_block(_some, *zip(*kept, strict=True))
-        sizes = tuple(int(own.sum()) for _, own in kept)
-        return replace(Z, make=lambda: parts, sizes=sizes, age=Z.age + 1)
-
     def _each(self, by_row: Any) -> list[Any]:
         return [by_row[where] for where in self._slices()]
 
-    def _rows_of(self, parts: Sequence[Any], read: Work, rows: IntArray) -> Any:
-        """Some rows of what is in parts, in the order of the list."""
+    def _view(self, name: str, rows: IntArray) -> Observations:
+        """Some rows of a view, in the order of the list."""
         ends = np.cumsum(self.sizes)
         which = np.searchsorted(ends, rows, side="right")
         blocks = np.unique(which)
         own = [rows[which == b] - (ends[b] - self.sizes[b]) for b in blocks]
-        found = gathered(self.client, self._each_block(read, [parts[b] for b in blocks], own))
+        mine = [self.blocks[b] for b in blocks]
+        found = gathered(self.client, self._each_block(partial(_view, name=name), mine, own))
         order = np.concatenate([np.flatnonzero(which == b) for b in blocks])
         return _joined(found, np.argsort(order))
 
@@ -231,16 +219,11 @@ class Cluster(ByPasses):
             return Cluster(self.client, blocks, self.sizes, traits, self._starts)
         index = np.flatnonzero(rows)
         if len(index) * self.width <= _PLACED:  # to be visited often: without a way to the workers
-            return InMemory(Rows.stack({name: self.view(name, index) for name in traits}))
+            return InMemory(Rows.stack({name: self._view(name, index) for name in traits}))
         kept = [(b, own) for b, own in zip(self.blocks, self._each(rows), strict=True) if own.any()]
         blocks = self._each_block(select, *zip(*kept, strict=True))
         traits = {name: view.take(index) for name, view in traits.items()}
         return Cluster(self.client, blocks, [int(own.sum()) for _, own in kept], traits)
-
-    def view(self, name: str, rows: IntArray) -> Observations:
-        """One view of some samples."""
-        found: Observations = self._rows_of(self.blocks, partial(_view, name=name), rows)
-        return found
 
 
 # ---------------------------------------------------------------- placing
@@ -309,10 +292,6 @@ def _rows_of_parts(block: Rows, work: Work, step: int) -> Array:
     return _both_of_parts(block, work=work, step=step)[1]
 
 
-def _some(Z: Array, rows: BoolArray | IntArray) -> Array:
-    return np.asarray(Z[rows])
-
-
 def _part(block: Rows, rows: BoolArray | None = None, *, names: Sequence[str]) -> Rows:
     views = {name: block.views[name] for name in names}
     if rows is not None:
@@ -324,11 +303,9 @@ def _view(block: Rows, rows: IntArray, name: str) -> Observations:
     return block.views[name].take(rows)
 
 
-def _joined(parts: Sequence[Any], order: IntArray) -> Any:
-    """Arrays or views below each other, in another order."""
-    if not isinstance(parts[0], Observations):
-        return np.concatenate(parts)[order]
-    first: Observations = parts[0]
+def _joined(parts: Sequence[Observations], order: IntArray) -> Observations:
+    """Views below each other, in another order."""
+    first = parts[0]
     values, observed = (
         np.concatenate([getattr(p, n) for p in parts]) for n in ("values", "observed")
     )

@@ -24,7 +24,7 @@ from kofa.engines.directions import above_rounding, n_above_noise
 from kofa.inference.observations import Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.linalg import Array, BoolArray, Groups
 
 _FROM = 5_000  # samples; with fewer, a pass takes no time
 _FEW = 0.1  # of the samples: the most rows that are few
@@ -118,11 +118,6 @@ class Affine:
         of_block = partial(_mapped, of_rows=self.of_rows, maps=maps)
         whole = np.asarray(self.engine.factors(of_block, self.few.shape[1]))
         return whole if dtype is None else whole.astype(dtype)
-
-    def at(self, samples: IntArray) -> Array:
-        """Those of some samples."""
-        views = {name: self.engine.view(name, samples) for name in self.engine.likelihoods}
-        return self.of_rows(Rows.stack(views))
 
     def then(self, change: Callable[[Array], Array]) -> Affine:
         """What a function makes of the factors of each sample."""
@@ -292,22 +287,6 @@ class Condensed(BlockEngine):
         (Z,) = by_row
         return Z.then(change) if isinstance(Z, Affine) else change(Z)
 
-    def take(self, Z: Any, rows: BoolArray | IntArray) -> Any:
-        """Z of some samples."""
-        if not isinstance(Z, Affine):
-            return Z[rows]
-        if rows.dtype != bool:
-            return Z.at(rows.astype(np.intp))
-        chosen: BoolArray = rows.astype(bool)
-        kept = self._whole_blocks(chosen)
-        if kept is None:
-            return np.asarray(Z)[chosen]
-        if all(kept):
-            return Z
-        few = [Z.few[where] for where, keep in zip(self._slices(), kept, strict=True) if keep]
-        whole = Z.engine.part(Z.engine.likelihoods, chosen)
-        return replace(Z, engine=whole, few=np.concatenate(few))
-
     @property
     def in_one_process(self) -> bool:
         """Whether no copy of the engine in another process could see its rows."""
@@ -358,19 +337,12 @@ class Condensed(BlockEngine):
         """Which samples have something of some views, or of any."""
         return self.whole.observed(views)
 
-    def view(self, name: str, rows: IntArray) -> Observations:
-        """One view of some samples."""
-        return self.whole.view(name, rows)
-
     def totals(self, name: str) -> tuple[Array, Array]:
         """Sum and number of the observed values of each column of a view."""
         return self.whole.totals(name)
 
     def _start(self, name: str) -> Observations:
         return self.whole._start(name)
-
-    def _strata(self, name: str) -> Observations:
-        return self.whole._strata(name)
 
 
 # ---------------------------------------------------------------- of one block

@@ -24,7 +24,7 @@ from kofa.inference.observations import Observations, Rows
 from kofa.inference.pattern_sums import by_pattern
 from kofa.inference.posterior import State, n_factors_of
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, Groups, IntArray, n_blas_threads
+from kofa.linalg import Array, BoolArray, Groups, n_blas_threads
 
 _MANY_PATTERNS = 100  # of holes in rows, each of which costs an inverse
 
@@ -99,8 +99,6 @@ class InMemory(BlockEngine):
     def _start(self, name: str) -> Observations:
         return self.rows.views[name]
 
-    _strata = _start
-
     def _blocks(self, n_factors: int) -> list[tuple[slice, Rows]]:
         """The blocks, made once: sums over their data are remembered with them."""
         if self._by_pattern(n_factors):
@@ -174,10 +172,6 @@ class InMemory(BlockEngine):
         """Which samples have something of some views, or of any."""
         some = self.rows.views if views is None else views
         return np.asarray(np.any([_has(self.rows.views[name]) for name in some], axis=0))
-
-    def view(self, name: str, rows: IntArray) -> Observations:
-        """One view of some samples."""
-        return self.rows.views[name].take(rows)
 
     def totals(self, name: str) -> tuple[Array, Array]:
         """Sum and number of the observed values of each column of a view, as they were given."""

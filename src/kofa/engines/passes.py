@@ -18,7 +18,6 @@ from kofa.engines.directions import (
     n_above_noise,
     randomised_by_passes,
 )
-from kofa.inference.held_out import STRATA
 from kofa.inference.observations import START_STEPS, Observations, Rows
 from kofa.inference.posterior import State
 from kofa.likelihoods.base import Likelihood
@@ -219,17 +218,6 @@ class ByPasses(BlockEngine):
         some = self.views if views is None else views
         return np.asarray(np.any([self.views[name].seen for name in some], axis=0))
 
-    def _strata(self, name: str) -> Observations:
-        view = self.views[name]
-        if view.likelihood is None:
-            none = np.empty((self.n_samples, 0))
-            return Observations(none, view.seen[:, None], Groups.one(0))
-        most = view.width if view.likelihood.competing else STRATA
-        work = partial(_first_targets, name=name, n=most)
-        targets = np.concatenate([own for _, own in self._visit(work, 1, views=[name])])
-        columns = Groups.one(targets.shape[1])
-        return Observations(targets, view.seen[:, None], columns, view.likelihood, targets)
-
     def totals(self, name: str) -> tuple[Array, Array]:
         """Sum and number of the observed values of each column of a view, as they were given."""
         total, n = np.zeros(()), np.zeros(())
@@ -277,12 +265,6 @@ def _image(y: Array, M: Array) -> tuple[Array, Array]:
     """y M, and Σ of its cubes."""
     image = product(y, M)
     return (image**3).sum(axis=0), image
-
-
-def _first_targets(block: Rows, name: str, n: int) -> Array:
-    targets = block.views[name].targets
-    assert targets is not None
-    return targets[:, :n].copy()
 
 
 def _totals(block: Rows, name: str) -> tuple[Array, Array]:

@@ -146,10 +146,6 @@ class Streamed(ByPasses):
             found[where] = change(*(one[where] for one in by_row))
         return found
 
-    def take(self, Z: Array, rows: BoolArray | IntArray) -> Array:
-        """Z of some samples."""
-        return Z if rows.dtype == bool and rows.all() else np.asarray(Z[rows])
-
     # ------------------------------------------------------------ fewer views, fewer rows
 
     def part(self, views: Iterable[str], rows: BoolArray | None = None) -> BlockEngine:
@@ -162,7 +158,3 @@ class Streamed(ByPasses):
             return InMemory(Rows.stack({name: view.read(index) for name, view in some.items()}))
         some = {name: view.take(index) for name, view in some.items()}
         return Streamed(some, self.block_rows, self.to_disk)
-
-    def view(self, name: str, rows: IntArray) -> Observations:
-        """One view of some samples."""
-        return self._read(rows, [name], at_start=True).views[name]

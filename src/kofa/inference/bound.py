@@ -59,16 +59,16 @@ class Bound:
     @property
     def named(self) -> dict[str, float]:
         """As users see them: "kl_z", and such as "likelihood[x]" of view x."""
-        return {"kl_z": self.of_z} | named_terms(self.of_views)
+        of_views = {
+            f"{term}[{name}]": value
+            for name, terms in self.of_views.items()
+            for term, value in terms.items()
+        }
+        return {"kl_z": self.of_z} | of_views
 
     @property
     def total(self) -> float:
         return sum(self.named.values())
-
-
-def named_terms(of_views: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Terms of views under the names that users see."""
-    return {f"{t}[{name}]": value for name, terms in of_views.items() for t, value in terms.items()}
 
 
 def elbo(state: State, stats: Statistics, views: Mapping[str, ViewStatistics]) -> Bound:

@@ -1,32 +1,22 @@
-"""Several starts, the best of them, and the outputs explained by it."""
+"""Several starts, and the best of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from kofa.inference.acceleration import Trail
-from kofa.inference.bound import named_terms
 from kofa.inference.engine import Engine
 from kofa.inference.loop import logger
 from kofa.inference.n_factors import from_some, wants_more
 from kofa.inference.order import in_order
 from kofa.inference.posterior import State, ViewPosterior, n_factors_of
-from kofa.inference.predictive import Basis, predictive
-from kofa.inference.predictor import blur_in
-from kofa.inference.regression import (
-    Unexplained,
-    regress,
-    unexplained,
-)
 from kofa.inference.role import Role
-from kofa.inference.run import Callback, Journal, Plan, Run, Settings, Stage, counted
+from kofa.inference.run import Callback, Journal, Plan, Run, Settings
 from kofa.inference.start import (
     affordable,
-    energy,
     in_random_rotation,
     n_column_groups,
     prepare_and_start,
@@ -35,7 +25,7 @@ from kofa.inference.start import (
     start,
 )
 from kofa.inference.starts import Starts
-from kofa.linalg import Array, BoolArray, threads_for
+from kofa.linalg import threads_for
 
 # Other starts than the first are at the factors that this share of the columns shows. (Bounds of
 # four more starts less that of the first, 10 factors of breast cancer data: 86, 266, 266, −45 nats;
@@ -51,70 +41,14 @@ def best_of(
     rng: np.random.Generator,
     notify: Callback,
     journal: Journal,
-    stage: Stage,
 ) -> Run:
-    """Run from several starts, the highest bound wins; then explain the outputs.
-
-    The factors come from the inputs alone, as those of new samples will.
-    """
+    """Run from several starts, the highest bound wins."""
     if settings.free:
         most = affordable(n_column_groups(engine), settings.n_factors)
         settings = replace(settings, n_factors=most)
-    inputs = {name: role for name, role in roles.items() if not role.output}
-    outputs = {name: role for name, role in roles.items() if role.output}
-    if not outputs:
-        return _best_start(engine, Plan(roles, settings), n_init, rng, notify, journal)
-    inner = engine.part(inputs)
-    seen = inner.observed()
-    outer = engine.part(outputs, seen)
-    alone = unexplained(outer, engine, outputs)
     # Of kernels that are complete and have no noise the factors are those that a run starts from.
-    settled = inner.n_patterns == 1 and all(role.exact for role in inputs.values())
-    waiting = named_terms({name: one.terms for name, one in alone.items()})
-    plan = Plan(inputs, settings, waiting, settled)
-    explained = partial(
-        _explained, inner, outer, roles, seen=seen, alone=alone, rng=rng, stage=stage
-    )
-    best = explained(plan, _best_start(inner, plan, n_init, rng, notify, journal))
-    wanted = settings.most_predictive
-    if wanted is not None:
-        basis = predictive(best.state, roles, engine.likelihoods)
-        if wanted < basis.n_predictive:
-            best = explained(plan, best, along=basis.first(wanted))
-    return best
-
-
-def _explained(
-    inner: Engine,
-    outer: Engine,
-    roles: Mapping[str, Role],
-    plan: Plan,
-    found: Run,
-    *,
-    seen: BoolArray,
-    alone: Mapping[str, Unexplained],
-    rng: np.random.Generator,
-    stage: Stage,
-    along: Basis | None = None,
-) -> Run:
-    """A run of the inputs with the outputs that follow from it.
-
-    No iteration changed the outputs: their terms are the same in all.
-    """
-    treated = {**roles, **plan.roles}
-    known = {name: found.state[name] for name in plan.roles}
-    with threads_for(inner.size * found.n_factors):
-        state, Z, explained = explain(inner, outer, treated, known, seen, alone, rng, along, stage)
-    terms = named_terms(explained)
-    history = tuple(
-        replace(i, lower_bound=i.lower_bound + _gain(i.terms, terms), terms=i.terms | terms)
-        for i in found.history
-    )
-    return replace(found, state=state, Z=Z, history=history)
-
-
-def _gain(before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    return sum(after.values()) - sum(before[name] for name in after)
+    settled = engine.n_patterns == 1 and all(role.exact for role in roles.values())
+    return _best_start(engine, Plan(roles, settings, settled), n_init, rng, notify, journal)
 
 
 def _best_start(
@@ -216,40 +150,3 @@ def _some_columns(view: ViewPosterior, rng: np.random.Generator) -> ViewPosterio
     chosen[rng.integers(view.n_columns)] = True
     mean = np.where(chosen[:, None], view.weights.mean, 0.0)
     return replace(view, weights=view.weights.moved(mean=mean))
-
-
-def explain(
-    inner: Engine,
-    outer: Engine,
-    roles: Mapping[str, Role],
-    found: State,
-    seen: BoolArray,
-    alone: Mapping[str, Unexplained],
-    rng: np.random.Generator,
-    along: Basis | None = None,
-    stage: Stage = _unheard,
-) -> tuple[State, Array, dict[str, dict[str, float]]]:
-    """The state with the outputs from the factors that the inputs gave; these; the new terms.
-
-    `along`: the directions of z on which the outputs may depend, if not all.
-    """
-    Z, covariance = inner.project(found)
-    own_Z = inner.take(Z, seen)
-    total = np.sum([energy(q, roles[name]).sum(axis=0) for name, q in found.items()], axis=0)
-    few, of_few = own_Z, total
-    if along is not None:
-        few, of_few = inner.rotate(own_Z, along.Q, np.zeros(len(total))), along.Q**2 @ total
-    state, terms = dict(found), {}
-    for name in counted(stage, "outputs", alone):
-        explained = regress(outer, name, roles[name], few, of_few, alone[name], rng)
-        view = explained.view if along is None else along.embedded(explained.view)
-        view = replace(view, blurred=_in_noise(outer, name, view, covariance))
-        state[name] = alone[name].completed(view)
-        terms[name] = explained.terms
-    return {name: state[name] for name in roles}, Z, terms
-
-
-def _in_noise(engine: Engine, name: str, view: ViewPosterior, covariance: Array) -> Array:
-    """What z leaves open of a view, which a noise that is learnt has in it: (D,)."""
-    learnt = engine.likelihoods[name] is None
-    return blur_in(view.weights, covariance) * float(learnt)

@@ -186,23 +186,13 @@ def update_gamma(prior: Gamma, q: Weights, alpha: Array) -> Gamma:
     return Gamma(prior.shape + 0.5 * len(alpha), prior.rate + 0.5 * q.square @ alpha)
 
 
-def update_alpha_prior(view: ViewPosterior) -> Precision:
-    """The scale c of a spectral prior Gamma(ν/2, ν energy_k / 2c): c = mean of ⟨α_k⟩ energy_k."""
-    if view.energy is None or isinstance(view.alpha_prior, Known):
-        return view.alpha_prior
-    c = float(np.mean(view.alpha.mean * view.energy))
-    shape = view.alpha_prior.shape
-    return Gamma(shape, shape * view.energy / c)
-
-
 def update_view(view: ViewPosterior, s: ViewStatistics) -> ViewPosterior:
     """One sweep over the global factors of a view."""
     q = update_weights(s, view.alpha.mean, view.column_precision, view.precision, view.rho)
     tau = update_tau(view, q, s)
     alpha = update_alpha(view.alpha_prior, q, view.column_precision)
     gamma = None if view.gamma is None else update_gamma(view.gamma_prior, q, alpha.mean)
-    updated = replace(view, weights=q, tau=tau, alpha=alpha, gamma=gamma)
-    return replace(updated, alpha_prior=update_alpha_prior(updated))
+    return replace(view, weights=q, tau=tau, alpha=alpha, gamma=gamma)
 
 
 def global_step(state: State, stats: Mapping[str, ViewStatistics]) -> State:

@@ -38,7 +38,7 @@ def run(engine: Engine, plan: Plan, begin: Run, notify: Callback, journal: Journ
         journal.ended(now)
     # The journal does not know of this sweep: a run that is given more iterations goes on from
     # before it.
-    return _with_own_bound(engine, plan, now) if now.pruned else now
+    return _with_own_bound(engine, now) if now.pruned else now
 
 
 def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
@@ -54,11 +54,12 @@ def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
     )
 
 
-def _with_own_bound(engine: Engine, plan: Plan, now: Run) -> Run:
+def _with_own_bound(engine: Engine, now: Run) -> Run:
     """After a last iteration that pruned: one more sweep, so that the bound is of what is left."""
     step = _step(engine, now.state, now.Z)
-    total, terms = plan.total(step.bound)
-    last = replace(now.history[-1], lower_bound=total, terms=terms, factors_changed=True)
+    last = replace(
+        now.history[-1], lower_bound=step.bound.total, terms=step.bound.named, factors_changed=True
+    )
     return replace(now, state=step.end, Z=step.Z, history=(*now.history[:-1], last))
 
 
@@ -124,9 +125,8 @@ def _recorded(
     plan: Plan, now: Run, bound: Bound, stats: Statistics, n_factors: int, notify: Callback
 ) -> Run:
     """With one iteration more, and whether the bound stands still."""
-    total, terms = plan.total(bound)
     pruned = n_factors < len(stats.z_sum)
-    iteration = Iteration(len(now.history) + 1, total, terms, n_factors, now.pruned)
+    iteration = Iteration(len(now.history) + 1, bound.total, bound.named, n_factors, now.pruned)
     stopped = bool(notify(iteration))
     watched = plan.watched(bound)
     enough = plan.settings.tol * stats.n_samples
@@ -171,16 +171,17 @@ def _falls(engine: Engine, step: _Step) -> dict[str, float]:
     return found
 
 
-def expected_bound(engine: Engine, plan: Plan, now: Run) -> float:
+def expected_bound(engine: Engine, now: Run) -> float:
     """The bound after one more step, with the expectations of likelihoods that are not Gaussian.
 
     The bound of the loop has curvature ratios in their place, which are rounded up. Of many samples
     that is thousands of nats, by which factors may seem to gain that have none.
     """
     step = _step(engine, now.state, now.Z)
-    total, _ = plan.total(step.bound)
     falls = _falls(engine, step).items()
-    return total + sum(rounded_away(step.end[n], step.views[n], fall) for n, fall in falls)
+    return step.bound.total + sum(
+        rounded_away(step.end[n], step.views[n], fall) for n, fall in falls
+    )
 
 
 def _rotated(engine: Engine, now: Run, stats: Statistics) -> Run:

@@ -200,7 +200,7 @@ class _Trials:
 
         These are rounded, and follow one run further than another.
         """
-        return expected_bound(self.engine, self.plan, now) if self._is_last else now.lower_bound
+        return expected_bound(self.engine, now) if self._is_last else now.lower_bound
 
     @property
     def _on_trial(self) -> Plan:
@@ -318,7 +318,7 @@ def _with_another(
     Z = engine.with_residual_direction(found.state, Z, rng)
     begin = Run(_with_factor(engine, found.state, Z), Z)
     gaussian = not any(engine.likelihoods.values())
-    expected = found.lower_bound if gaussian else expected_bound(engine, plan, found)
+    expected = found.lower_bound if gaussian else expected_bound(engine, found)
     enough = found.lower_bound + abs(found.lower_bound - expected)
     now = _ascended(engine, plan, begin, n_iter, enough)
     if now.n_factors <= found.n_factors or now.lower_bound <= enough:
@@ -327,7 +327,7 @@ def _with_another(
         without = _further(engine, plan, found, len(now.history))
         better = now.lower_bound > without.lower_bound
     else:
-        better = expected_bound(engine, plan, now) > expected
+        better = expected_bound(engine, now) > expected
     return _Trial(begin, now, plan, now.lower_bound) if better else None
 
 

@@ -265,7 +265,6 @@ class ViewPosterior:
     alpha_prior: Precision  # (K,)
     gamma_prior: Gamma
     tau_prior: Precision  # like tau
-    energy: Array | None = None  # (K,), the spectral prior of an output: ⟨α_k⟩ ∝ 1/energy_k
     rho: float = 1.0  # mean curvature of the log-likelihood where z may be, relative to τ
     # (D,): variance that z left open in fit, where z was taken for known and the noise has it in it
     blurred: Array | None = None
@@ -316,7 +315,6 @@ class ViewPosterior:
             weights=self.weights.keep(factors),
             alpha=self.alpha.take(factors),
             alpha_prior=self.alpha_prior.take(factors),
-            energy=None if self.energy is None else self.energy[factors],
         )
 
 

@@ -15,14 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from kofa.inference.engine import Engine, Latents
-from kofa.inference.posterior import Known, State, ViewPosterior, Weights, n_factors_of
-from kofa.inference.role import Role
-from kofa.inference.start import LEAST_ENERGY
+from kofa.inference.posterior import Known, State, ViewPosterior, Weights
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, by_rows
 
 # What the rank of outputs does not count: of the strongest direction, and of the outputs' spread.
 _NO_PART, _NOTHING = 1e-9, 1e-6
+_LEAST_ENERGY = 1e-12  # of a factor, relative to the strongest
 _EVEN = 1e-6  # cubes of weights that cancel to this share have no sign
 
 
@@ -67,10 +66,9 @@ class Basis:
         """A view that was explained by these factors alone, in the space of all: (L,) to (K,)."""
         Q = self.Q
         variance = (Q**2).T @ (1.0 / view.alpha.mean)
-        alpha = Known(1.0 / np.maximum(variance, LEAST_ENERGY * variance.max()))
-        energy = None if view.energy is None else (Q**2).T @ view.energy
+        alpha = Known(1.0 / np.maximum(variance, _LEAST_ENERGY * variance.max()))
         weights = view.weights.transform(Q, Q.T, np.zeros(len(Q)))
-        return replace(view, weights=weights, alpha=alpha, alpha_prior=alpha, energy=energy)
+        return replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
 
 
 def as_found(n_factors: int) -> Basis:
@@ -79,20 +77,17 @@ def as_found(n_factors: int) -> Basis:
 
 
 def predictive(
-    state: State, roles: Mapping[str, Role], likelihoods: Mapping[str, Likelihood | None]
+    inputs: State, outputs: State, likelihoods: Mapping[str, Likelihood | None]
 ) -> Basis:
     """The factors on which the outputs depend first, then those that are private to the inputs.
 
     Each in the order of what they explain, on average over the views, and with the sign that most
     weights have.
     """
-    inputs = [q for name, q in state.items() if not roles[name].output]
-    if len(inputs) == len(state):
-        return as_found(n_factors_of(state))
-    carried = [_of_output(state[n], likelihoods[n]) for n, role in roles.items() if role.output]
+    carried = [_of_output(view, likelihoods[name]) for name, view in outputs.items()]
     _, size, V = np.linalg.svd(np.concatenate(carried), full_matrices=True)
     rank = int((size > max(_NO_PART * float(size.max()), _NOTHING)).sum())
-    known = [_of_input(q) for q in inputs]
+    known = [_of_input(view) for view in inputs.values()]
     private = V[rank:]
     explained = np.sum([(W @ private.T).T @ (W @ private.T) for W in known], axis=0)
     _, U = np.linalg.eigh(explained)

@@ -19,8 +19,8 @@ def informative(state: State, n_samples: float) -> IntArray:
     """
     views = state.values()
     information = np.sum([view.information for view in views], axis=0)
-    # The columns of a sparse view, or of one with an informative prior, do not act as one.
-    columns = [1 if v.gamma is not None or v.energy is not None else v.n_columns for v in views]
+    # The columns of a sparse view do not act as one.
+    columns = [v.n_columns if v.gamma is None else 1 for v in views]
     edge = min(d / (np.sqrt(d) + np.sqrt(n_samples)) ** 2 for d in columns)
     keep = np.flatnonzero(information**2 >= tuning.PRUNING_MARGIN * edge * (1.0 + information))
     return keep if len(keep) else np.array([int(np.argmax(information))])

@@ -27,7 +27,6 @@ class Settings:
     patience: int = field(default_factory=lambda: tuning.PATIENCE)
     rotate: bool = True
     free: bool = False  # as many factors as the data support, at most n_factors
-    most_predictive: int | None = None  # the most factors that may carry the outputs
     n_jobs: int | None = None  # workers for several starts, as joblib counts them
 
 
@@ -84,21 +83,16 @@ def counted(stage: Stage, what: str, names: Collection[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is about: the views that tell about z, and the others, which wait."""
+    """What a run is about."""
 
     roles: Mapping[str, Role]
     settings: Settings
-    waiting: dict[str, float] = field(default_factory=dict)  # terms of the outputs, unexplained
     settled: bool = False  # the factors are those that a run starts from: one iteration is enough
 
     @property
     def exact(self) -> bool:
         """Whether the factors follow all that varies in some view."""
         return any(role.exact for role in self.roles.values())
-
-    def total(self, bound: Bound) -> tuple[float, dict[str, float]]:
-        """The bound, and its terms as users see them."""
-        return bound.total + sum(self.waiting.values()), bound.named | self.waiting
 
     def watched(self, bound: Bound) -> float:
         """The part of the bound that has to stand still.

@@ -16,7 +16,7 @@ from kofa.predictive.calibration import Calibration, calibrate, surprise
 from kofa.predictive.inputs import Inputs, Map, Source, learn
 from kofa.predictive.keys import first, ranks_of_columns
 from kofa.predictive.observed import Observed
-from kofa.predictive.regression import Regression, regress
+from kofa.predictive.regression import Regression, Spectrum, regress
 from kofa.predictive.residuals import Covariance
 
 FACTORS = " factors"  # the source of factors; no view has such a name
@@ -124,29 +124,33 @@ def explain(
     inputs = Inputs.alike(n, sources)
     if len(sources) > 1 and few.shape[1]:
         inputs = inputs.weighted(learn(sources, few[some], some))
-    spectrum = inputs.spectrum
-    data = Observed.of(targets, likelihood)
-    seen = data.mask
-    calibration = None
-    if likelihood.curvature is None:
-        found = regress(spectrum, data.values, seen, _rounding(targets))
-    else:
-        kappa = np.broadcast_to(likelihood.curvature, targets.shape[1:])
-        left = tangent.regress(
-            spectrum,
-            data.tangent,
-            kappa,
-            seen,
-            likelihood.competing,
-            data.typical,
-            partial(surprise, data),
-        )
-        found, calibration = left.regression, calibrate(data, left)
+    found, calibration = follow(inputs.spectrum, targets, likelihood)
+    seen = ~np.isnan(targets)
     r = np.nan_to_num(found.left_out / found.left_out_std)
     C = residuals.fit(r, seen, rows, columns)
     none = np.zeros((0, 0))
     lean = replace(found, left_out=none, left_out_std=none)
     return ViewFromOthers(inputs.map, lean, C, calibration, np.zeros(len(found.mean)))
+
+
+def follow(
+    spectrum: Spectrum, targets: Array, likelihood: Likelihood
+) -> tuple[Regression, Calibration | None]:
+    """The regression of a view, encoded (n, D), and how far it may be trusted."""
+    data = Observed.of(targets, likelihood)
+    if likelihood.curvature is None:
+        return regress(spectrum, data.values, data.mask, _rounding(targets)), None
+    kappa = np.broadcast_to(likelihood.curvature, targets.shape[1:])
+    left = tangent.regress(
+        spectrum,
+        data.tangent,
+        kappa,
+        data.mask,
+        likelihood.competing,
+        data.typical,
+        partial(surprise, data),
+    )
+    return left.regression, calibrate(data, left)
 
 
 def _standardised(Y: Array) -> Array:

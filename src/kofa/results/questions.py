@@ -227,7 +227,7 @@ def work_out(
     if not seen.any():
         own = encoded[has]
         return Question({}, {}, {}, explain(ranks_of_rows([own]), {}, own, likelihood))
-    own = _with_columns_seen_alone(encoded, seen)
+    own = with_columns_seen_alone(encoded, seen)
     rows = np.flatnonzero(~np.isnan(own).all(axis=1))
     if any(v.likelihood is not None for v in mine.values()):
         state = factors_of(mine, {n: values[n][told] for n in mine})
@@ -267,7 +267,7 @@ def layers(
         yield question.found.layer(known, data)
 
 
-def _with_columns_seen_alone(encoded: Array, seen: BoolArray) -> Array:
+def with_columns_seen_alone(encoded: Array, seen: BoolArray) -> Array:
     """Values in rows of which something else is known, and all of columns that have none there.
 
     Of such columns only the mean and the variance can be known, and how they vary together.
