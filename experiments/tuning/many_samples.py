@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 from experiments.simulated import intervals
 from experiments.tuning.kernel_views import of_labels
-from experiments.tuning.scores import Scores, drawn, new_rows, of_classes
-from kofa import RBF, KernelFactorClassifier
+from experiments.tuning.scores import Scores, drawn, new_rows
+from kofa import RBF
 
 
 def many_samples(seed: int) -> Scores:
@@ -28,12 +27,6 @@ def many_candidates(seed: int) -> Scores:
     """Relevance vectors of 200 candidates, 1,400 samples."""
     x, y = drawn(intervals.smooth, 1700, seed)
     return new_rows("rbf", x, y, 1400, sparse=True, landmarks=200)[1]
-
-
-def many_labels(seed: int) -> Scores:
-    """Digits through an RBF kernel, 1,000 samples."""
-    X, y = load_digits(return_X_y=True)
-    return of_classes(KernelFactorClassifier("rbf"), X, y, 1000, seed)
 
 
 def many_unlabelled(seed: int) -> Scores:

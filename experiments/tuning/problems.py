@@ -37,7 +37,6 @@ FACTORS = (
     "*_READ_OUT",
     "READ_OUT_*",
 )
-LABELS = ("SIGNALS", "HELD_OUT_*")
 UNLABELLED = ("*DIFFUSION_*", "GRAPH_*", "LOG_TIME_*", "UNLABELLED_*")
 INTERVALS = ("HOLE*", "TOL", "PATIENCE", "ROTATION_PACE")
 RELEVANCE = ("*RELEVANCE*", "RACE_*", "SPARS*", "FEATURE_*", "ORDER_*")
@@ -57,7 +56,7 @@ PROBLEMS = {
     ),
     "diabetes": Problem(kernel_views.diabetes),
     "wine": Problem(kernel_views.wine),
-    "few labels": Problem(kernel_views.few_labels, only=(*LABELS, *UNLABELLED)),
+    "few labels": Problem(kernel_views.few_labels, only=UNLABELLED),
     "intervals": Problem(kernel_views.far_and_holed),
     "no outputs": Problem(kernel_views.no_outputs, only=INTERVALS),
     "few samples": Problem(kernel_views.few_samples),
@@ -84,7 +83,6 @@ PROBLEMS = {
     "many candidates": Problem(
         many_samples.many_candidates, only=("VECTOR_OTHER_ROWS",), takes_long=True
     ),
-    "many labels": Problem(many_samples.many_labels, only=("HELD_OUT_ROWS",), takes_long=True),
     "many unlabelled": Problem(
         many_samples.many_unlabelled, only=("DIFFUSION_ROWS",), takes_long=True
     ),

@@ -15,9 +15,6 @@ from typing import Final
 # before the faintest directions of a kernel do.
 TOL: Final = 2e-4
 TOL_WITH_OUTPUTS: Final = 1e-3
-# The same where one view is explained by factors that are known. (With 1e-3 it is so far from its
-# end that left-out samples choose the wrong factors: .25 in place of .32 of a planted output.)
-REGRESSION_TOL: Final = 1e-4
 # Iterations in a row without a gain that end a fit: a rotation may bring the next gain.
 PATIENCE: Final = 4
 # The curvature ratio ρ of a view that is not Gaussian is rounded up to a multiple of this; where it
@@ -46,9 +43,6 @@ NOISE_FLOOR: Final = 1e-6
 # output.
 PRIMAL_START_NOISE: Final = 0.1
 OUTPUT_START_NOISE: Final = 0.5
-# ν/2 of the spectral prior of an output: how firmly weights follow what the kernel has along each
-# factor.
-SPECTRAL_SHAPE: Final = 50.0
 # A kernel is computed, not measured: where it feeds outputs (`Role.exact`) its only noise is what
 # the factors leave out at the start, or this share of its variance, with which the bound still has
 # eight digits. A prior worth so many times the data holds it there.
@@ -96,10 +90,6 @@ COARSE_TOL: Final = 10.0
 # The most factors of the other views from which a view is predicted, and the sweeps that find them.
 MOST_READ_OUT: Final = 100
 READ_OUT_SWEEPS: Final = 5
-# Prior variances of η of an output that is not Gaussian; the one that predicts held-out samples
-# best is taken, from so many samples.
-SIGNALS: Final = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-HELD_OUT_ROWS: Final = 600
 
 # ---------------------------------------------------------------- holes
 

@@ -169,7 +169,6 @@ POSTERIORS = [
     ({"alpha.rate": first(0.0)}, "too small"),
     ({"tau.mean": shorter}, "shape of its tau"),
     ({"gamma.shape": np.ones(2)}, "two sizes"),
-    ({"energy": np.ones(2)}, "shape"),
     ({"rho": 0.0}, "curvature"),
     ({"rho": 2.0}, "curvature"),
 ]  # fmt: skip

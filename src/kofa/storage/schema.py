@@ -205,7 +205,6 @@ SCHEMA: dict[type[Any], Fields] = {
         "tau": f.precision("D", "1"), "alpha_prior": f.precision("K"),
         "gamma_prior": f.precision("", "1", "D", classes=(Gamma,)),
         "tau_prior": f.precision("D", "1"),
-        "energy": maybe(reals("K", least=0.0)),
         "rho": f.limited("its curvature is not a share", above=0.0, most=1.0),
         "blurred": maybe(reals("D", least=0.0)),
     },
