@@ -39,8 +39,7 @@ MOST_AFTER = 0.25  # of a fit: what follows the learning of kernels
 STAGES = {  # what is timed of a fit, by the name under which it is called; in this order
     "kernels": "kofa.preparation.prepare.learn_kernels",
     "factors": "kofa.inference.fit._best_start",
-    "outputs": "kofa.inference.fit._explained",
-    "calibration": "kofa.fitting._completed",
+    "outputs": "kofa.fitting._ask",
 }
 
 

@@ -21,7 +21,6 @@ from kofa.linalg import Array, by_rows
 
 # What the rank of outputs does not count: of the strongest direction, and of the outputs' spread.
 _NO_PART, _NOTHING = 1e-9, 1e-6
-_LEAST_ENERGY = 1e-12  # of a factor, relative to the strongest
 _EVEN = 1e-6  # cubes of weights that cancel to this share have no sign
 
 
@@ -65,10 +64,8 @@ class Basis:
     def embedded(self, view: ViewPosterior) -> ViewPosterior:
         """A view that was explained by these factors alone, in the space of all: (L,) to (K,)."""
         Q = self.Q
-        variance = (Q**2).T @ (1.0 / view.alpha.mean)
-        alpha = Known(1.0 / np.maximum(variance, _LEAST_ENERGY * variance.max()))
-        weights = view.weights.transform(Q, Q.T, np.zeros(len(Q)))
-        return replace(view, weights=weights, alpha=alpha, alpha_prior=alpha)
+        weights, flat = view.weights.transform(Q, Q.T, np.zeros(len(Q))), Known(np.ones(Q.shape[1]))
+        return replace(view, weights=weights, alpha=flat, alpha_prior=flat)
 
 
 def as_found(n_factors: int) -> Basis:

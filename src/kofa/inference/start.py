@@ -16,7 +16,6 @@ from kofa.inference.statistics import ViewStatistics, centred
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, solve_positive
 
-LEAST_ENERGY = 1e-12  # of a direction, relative to the strongest
 # The least noise in roundings of the values, 2e-6 of the variance in single precision: what the
 # factors leave of a column is wrong by 1e-7 there.
 _ROUNDINGS = 16.0

@@ -27,6 +27,7 @@ from kofa.preparation.prepare import FittedView
 from kofa.results.questions import with_columns_seen_alone
 
 _LEAST_ENERGY = 1e-12  # of a factor, relative to the strongest
+_TINY = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +51,8 @@ class FactorsOfRows:
         observed = {name: views[name].observe(values[name].copy()) for name in state}
         q = project(Rows.stack(observed), state)
         told = np.any([views[name].seen(values[name]) for name in state], axis=0)
-        least = _LEAST_ENERGY * max(float(energy.max()), np.finfo(float).tiny)
-        return cls(q.mean, _mean_covariance(q), told, np.maximum(energy, least))
+        least = max(_LEAST_ENERGY * float(energy.max()), _TINY)
+        return cls(q.mean, _mean_covariance(q, told), told, np.maximum(energy, least))
 
     def along(self, basis: Basis) -> FactorsOfRows:
         """Those that users see."""
@@ -70,17 +71,18 @@ class FactorsOfRows:
         inputs = Inputs.alike(int(rows.sum()), {FACTORS: source})
         found, _ = follow(inputs.spectrum, encoded[rows], view.layer)
         weights = _weights(found, inputs, root, self.Z[rows].mean(axis=0))
-        alpha = Known((source.unit / root) ** 2 / max(float(found.scale.mean()), 1e-300))
+        flat = Known(np.ones(len(root)))
+        off = Gamma(np.ones(()), np.ones(()))
         tau, blurred = _noise(found, view), blur_in(weights, self.covariance)
         learnt = view.likelihood is None or view.likelihood.curvature is None
-        flat = Gamma(np.ones(()), np.ones(()))
         return ViewPosterior(
-            weights, alpha, None, tau, alpha, flat, tau, blurred=blurred * float(learnt)
+            weights, flat, None, tau, flat, off, tau, blurred=blurred * float(learnt)
         )
 
 
-def _mean_covariance(q: Latent) -> Array:
-    share = np.bincount(q.patterns.label, minlength=len(q.covariance)) / max(len(q.mean), 1)
+def _mean_covariance(q: Latent, told: BoolArray) -> Array:
+    number = np.bincount(q.patterns.label[told], minlength=len(q.covariance))
+    share = number / max(int(told.sum()), 1)
     return np.asarray(np.einsum("p,pkl->kl", share, q.covariance))
 
 
