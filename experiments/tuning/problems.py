@@ -74,7 +74,7 @@ PROBLEMS = {
     "as published": Problem(sparse_views.as_published, only=("PUBLISHED_*",)),
     "many samples": Problem(
         many_samples.many_samples,
-        only=("LEARNING_ROWS", "MOST_KERNEL_FACTORS"),
+        only=("LEARNING_ROWS", "MOST_FACTORS"),
         takes_long=True,
     ),
     "more samples": Problem(

@@ -61,7 +61,6 @@ class FactorFit:
     samples: Samples
     Z: Array  # their factors, as users see them
     run: Run
-    most_factors: int  # that it looked for
 
     def factors(self) -> Any:
         """The factors of the samples: an array or DataFrame (N, K)."""
@@ -73,13 +72,6 @@ class FactorFit:
             _warn_of_growth(self.fitted.bounds, parameters)
         if self.run.hit_ceiling:
             _warn_of_ceiling(self.fitted.n_factors, parameters)
-        wanted = parameters.n_factors
-        if parameters.outputs and wanted is not None and wanted > self.most_factors:
-            warn(
-                f"n_factors={wanted}, but with outputs at most {self.most_factors} factors are "
-                f"looked for, among which those are chosen that carry the outputs: set it to "
-                f"{self.most_factors} or less, or leave it out. Without outputs there is no limit."
-            )
 
 
 # What keeps the state of a fit, from what is fitted and the random numbers at its beginning
@@ -179,7 +171,7 @@ def _finished(
         _fit_samples(fit_data, Z),
         explained=_explained(found.engine, state, basis, own_Z, stage),
     )
-    return FactorFit(fitted, fit_data.samples, Z, run, found.settings.n_factors)
+    return FactorFit(fitted, fit_data.samples, Z, run)
 
 
 def _with_outputs(
@@ -216,7 +208,6 @@ class Inferred:
 
     views: Mapping[str, FittedView]
     roles: Mapping[str, Role]
-    settings: Settings
     engine: Engine  # of all views
     inner: Engine  # of the inputs
     run: Run
@@ -249,7 +240,7 @@ def _infer(
     """Encode the samples that have a value, and find their factors."""
     engine = _engine(parameters, fit_data, views, seen).condensed()
     treated = roles(fit_data, views)
-    settings = _settings(parameters, treated, engine.n_samples)
+    settings = _settings(parameters, treated)
 
     def notify(iteration: Iteration) -> bool:
         bar.show(iteration)
@@ -259,7 +250,7 @@ def _infer(
     inner = engine.part(inputs) if len(inputs) < len(treated) else engine
     n_init = int(parameters.n_init)
     run = best_of(inner, inputs, settings, n_init, rng, notify, journal)
-    return Inferred(views, treated, settings, engine, inner, run)
+    return Inferred(views, treated, engine, inner, run)
 
 
 def _engine(
@@ -287,24 +278,22 @@ def _engine(
     return Streamed(read, block_rows, to_disk)
 
 
-def _settings(parameters: Parameters, treated: Mapping[str, Role], n_samples: int) -> Settings:
+def _settings(parameters: Parameters, treated: Mapping[str, Role]) -> Settings:
     """What was asked for, or what serves outputs best, or tables without outputs.
 
-    Those factors that carry outputs are found among all, whatever number of them is wanted.
+    Those factors that carry outputs are found among all, however few of them are wanted.
     """
     exact = any(role.exact for role in treated.values())
-    most = None if any(role.output for role in treated.values()) else parameters.n_factors
-    many = n_samples > tuning.MANY_SAMPLES
-    of_kernels = tuning.MOST_KERNEL_FACTORS_OF_MANY if many else tuning.MOST_KERNEL_FACTORS
-    n_factors, tol = (
-        (of_kernels, tuning.TOL_WITH_OUTPUTS) if exact else (tuning.MOST_FACTORS, tuning.TOL)
-    )
+    wanted, all_of_them = parameters.n_factors, tuning.MOST_FACTORS
+    if wanted is not None and any(role.output for role in treated.values()):
+        wanted = wanted if wanted > all_of_them else None
+    tol = tuning.TOL_WITH_OUTPUTS if exact else tuning.TOL
     return Settings(
-        n_factors=int(n_factors if most is None else most),
+        n_factors=int(all_of_them if wanted is None else wanted),
         max_iter=int(parameters.max_iter),
         tol=float(tol if parameters.tol is None else parameters.tol),
         rotate=not exact,  # measured, rotation gains nothing there
-        free=most is None and not exact,
+        free=wanted is None and not exact,
         n_jobs=parameters.workers,
     )
 

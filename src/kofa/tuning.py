@@ -53,15 +53,10 @@ GRAM_JITTER: Final = 1e-8
 
 # ---------------------------------------------------------------- the number of factors
 
-# Where it is not set: the most factors, and the most directions of kernels that feed outputs.
+# Where it is not set: the most factors.
 MOST_FACTORS: Final = 300
-MOST_KERNEL_FACTORS: Final = 300
-# The same with more samples than this, which tell more directions apart. (10,000 samples of 50
-# features, 500 landmarks: R² .663 with 300 directions, .686 with 500, at one and a half times the
-# time. Below, what was measured on smaller data stays.)
+# Where each iteration would visit more samples than this, the factors of so many are found first.
 MANY_SAMPLES: Final = 20_000
-MOST_KERNEL_FACTORS_OF_MANY: Final = 500
-# Where each iteration would visit as many samples, the factors of so many are found first.
 FIRST_SAMPLES: Final = 10_000
 # Columns with holes of their own have a covariance of their weights each. Where the number of
 # factors is not set, it is limited so that all of these have at most so many numbers (.5 GB; a fit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from kofa import FactorModel, tuning
+from kofa import FactorModel, Real, tuning
 
 
 def test_a_factor_too_many_is_left_out_where_it_is_not_the_weakest():
@@ -67,11 +67,11 @@ def test_trials_with_other_factors_take_no_more_iterations_than_are_allowed():
     assert ended[-1]
 
 
-def test_more_factors_than_are_looked_for_with_outputs_warn(rng):
-    x = rng.standard_normal((30, 3))
-    model = FactorModel(n_factors=301, outputs=["y"])
-    with pytest.warns(UserWarning, match="n_factors=301, but with outputs at most 300"):
-        model.fit({"x": x, "y": x[:, :1]})
+def test_more_factors_than_are_looked_for_can_be_had_with_outputs(rng):
+    x = rng.standard_normal((330, 6))
+    views = {"x": Real(kernel="laplacian"), "y": Real()}
+    model = FactorModel(views, 305, outputs=["y"]).fit({"x": x, "y": x[:, :1]})
+    assert model.n_factors_ == 305
 
 
 def test_every_iteration_after_which_the_bound_fell_is_marked():
