@@ -61,7 +61,7 @@ def growing(name: str) -> Row:
         hidden = np.isin(np.arange(len(problem.tables[problem.view])), problem.rows)
         others = np.random.default_rng(0).permutation(np.flatnonzero(~hidden))
         curve = []
-        for n in (n for n in SIZES if n <= len(others)):
+        for n in sorted({min(n, len(others)) for n in SIZES}):
             some = {view: y[others[:n]] for view, y in problem.tables.items()}
             with quiet():
                 model = FactorModel(problem.views).fit(some)
