@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import r2_score
 
 import kofa
-from kofa import tuning
+from kofa import published
 from kofa.inference.posterior import Gamma
 from kofa.kernels.terms import Relevance
 from kofa.linalg import centre
@@ -131,10 +131,10 @@ def test_the_bound_never_falls(rng, options):
 def test_it_ends_where_the_bound_is_hardly_above_its_mean_over_a_hundred_iterations(rng):
     x, y = planted(rng, 60)
     bounds = paper().fit({"x": x, "y": y}).lower_bounds_
-    last = bounds[-tuning.PUBLISHED_MEMORY :]
+    last = bounds[-published.MEMORY :]
     assert last[:-2].mean() > last[-1] - 1e-4 * abs(last[-1])
-    before = bounds[-tuning.PUBLISHED_MEMORY - 1 : -1]
-    if len(before) == tuning.PUBLISHED_MEMORY:
+    before = bounds[-published.MEMORY - 1 : -1]
+    if len(before) == published.MEMORY:
         assert before[:-2].mean() <= before[-1] - 1e-4 * abs(before[-1])
     longer = paper(tol=3e-5, max_iter=3000).fit({"x": x, "y": y}).lower_bounds_
     assert len(longer) > len(bounds)
@@ -248,8 +248,8 @@ def test_double_ard_keeps_what_is_above_the_threshold(rng):
     assert 2 <= len(kept) == len(model.views_["x"].encoder.V) < 50
     assert kept.relevance.iloc[0] == 1.0  # relative to the strongest
     assert kept.relevance.is_monotonic_decreasing
-    assert (kept.relevance >= tuning.PUBLISHED_THRESHOLD).all()
-    assert (table.relevance[~table.kept] < tuning.PUBLISHED_THRESHOLD).all()
+    assert (kept.relevance >= published.THRESHOLD).all()
+    assert (table.relevance[~table.kept] < published.THRESHOLD).all()
 
 
 def test_double_ard_drops_a_landmark_that_is_off(rng):

@@ -156,7 +156,7 @@ def _published(
     """What the paper's own model finds, in which outputs are views like any other."""
     found = published.fit(parameters, fit_data, seen, rng, _notified(parameters, bar))
     views, engine, treated = found.views, found.engine, roles(fit_data, found.views)
-    settings = Settings(parameters.n_factors or tuning.PUBLISHED_FACTORS)
+    settings = Settings(parameters.n_factors or published.MOST_FACTORS)
     return Inferred(views, treated, settings, engine, engine, found.run)
 
 

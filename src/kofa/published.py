@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from kofa import tuning
 from kofa.engines.memory import InMemory
 from kofa.errors import DeclarationError
 from kofa.inference.loop import one_step
@@ -35,6 +34,13 @@ from kofa.preparation.parameters import Parameters
 from kofa.preparation.prepare import FittedView, fit_views, output_names
 from kofa.preparation.relevance_vectors import Vectors
 from kofa.views import View
+
+MOST_FACTORS = 100  # where their number is left open
+_OFF = 1e-6  # a weight, relative to the spread of a column, of a factor that ARD has switched off
+MEMORY = 101  # bounds that tell whether the last one stands still, up to a share of it
+_TOL = 1e-4
+_TURN, _STEPS = 10, 20  # λ moves in every so many iterations, by so many steps
+THRESHOLD = 0.01  # the share of the largest 1/⟨γ_d⟩ below which a landmark goes
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +124,7 @@ class Ascent:
 
     def starts(self, views: Mapping[str, FittedView], rng: np.random.Generator) -> Iterator[Found]:
         """The ends of all starts, from z ~ N(0, I) and the weights that belong to it."""
-        n_factors = self.parameters.n_factors or tuning.PUBLISHED_FACTORS
+        n_factors = self.parameters.n_factors or MOST_FACTORS
         for nth in range(int(self.parameters.n_init)):
             Z = rng.standard_normal((len(next(iter(self.values.values()))), int(n_factors)))
             found = self.to_the_end(views, Z, nth)
@@ -148,9 +154,9 @@ class Ascent:
 
     def _stands_still(self, now: Run) -> bool:
         """Whether the bound is hardly above its mean over the last hundred iterations."""
-        bounds = [one.lower_bound for one in now.history[-tuning.PUBLISHED_MEMORY :]]
-        tol = tuning.PUBLISHED_TOL if self.parameters.tol is None else self.parameters.tol
-        full = len(bounds) == tuning.PUBLISHED_MEMORY
+        bounds = [one.lower_bound for one in now.history[-MEMORY:]]
+        tol = _TOL if self.parameters.tol is None else self.parameters.tol
+        full = len(bounds) == MEMORY
         return full and float(np.mean(bounds[:-2])) > bounds[-1] - tol * abs(bounds[-1])
 
     def _engine(self, views: Mapping[str, FittedView]) -> InMemory:
@@ -162,7 +168,7 @@ class Ascent:
     def _with_relevance(self, found: Found) -> Found:
         """With λ at which the kernels' terms of the bound are higher, given all else."""
         learnt = [n for n, kernel in self.fit_data.kernels.items() if learns_relevance(kernel)]
-        if not learnt or len(found.run.history) % tuning.PUBLISHED_TURN:
+        if not learnt or len(found.run.history) % _TURN:
             return found
         views = dict(found.views)
         for name in learnt:
@@ -210,7 +216,7 @@ def _one(precision: Precision) -> Precision:
 def _pruned(found: Found) -> Found:
     """Without factors that ARD switched off in all views."""
     size = np.max([_size(view) for view in found.run.state.values()], axis=0)
-    on = np.flatnonzero(size >= min(tuning.PUBLISHED_OFF, float(size.max())))
+    on = np.flatnonzero(size >= min(_OFF, float(size.max())))
     run = replace(found.run, state=keep(found.run.state, on), Z=found.run.Z[:, on])
     return replace(found, run=run) if len(on) < len(size) else found
 
@@ -230,7 +236,7 @@ def by_ard(view: ViewPosterior) -> Selection:
     size = 1.0 / view.column_precision
     relevance = size / float(size.max())
     order = np.argsort(-relevance, kind="stable")
-    n = int((relevance >= tuning.PUBLISHED_THRESHOLD).sum())
+    n = int((relevance >= THRESHOLD).sum())
     return Selection(order[: max(2, n)], relevance)
 
 
@@ -254,7 +260,7 @@ def by_reconstruction(view: FittedView, values: Array, told: Array) -> Kernel:
             jac=True,
             method="L-BFGS-B",
             bounds=source.bounds,
-            options={"maxiter": tuning.PUBLISHED_STEPS},
+            options={"maxiter": _STEPS},
         ).x
     return source.learnt(theta)
 

@@ -228,17 +228,3 @@ VECTOR_SURE: Final = 1.0
 VECTOR_PARTS: Final = 4
 VECTOR_ENOUGH: Final = 300
 VECTOR_FEWEST: Final = 5
-
-# ---------------------------------------------------------------- the paper's own model
-
-# Factors at the start; the weight, relative to the spread of a column, of a factor that ARD has
-# switched off; how many bounds tell whether it stands still, and by which share of it.
-PUBLISHED_FACTORS: Final = 100
-PUBLISHED_OFF: Final = 1e-6
-PUBLISHED_MEMORY: Final = 101
-PUBLISHED_TOL: Final = 1e-4
-# λ moves in every so many iterations, by so many steps; the share of the largest 1/⟨γ_d⟩ below
-# which a landmark goes.
-PUBLISHED_TURN: Final = 10
-PUBLISHED_STEPS: Final = 20
-PUBLISHED_THRESHOLD: Final = 0.01
