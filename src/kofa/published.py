@@ -90,10 +90,17 @@ def _check(fit_data: FitData) -> None:
 
 
 def _prepared(fit_data: FitData, rng: np.random.Generator) -> dict[str, FittedView]:
-    """The views as in a fit without outputs: all rows are landmarks, all features count alike."""
+    """The views as in a fit without outputs: all rows are landmarks, all features count alike.
+
+    A view has one noise, unless it is declared otherwise.
+    """
     plain = {name: _plain(view) for name, view in fit_data.views.items()}
-    views = fit_views(replace(fit_data, views=plain, outputs=frozenset()), rng)
-    return {name: replace(view, role=_role(fit_data, name)) for name, view in views.items()}
+    found = fit_views(replace(fit_data, views=plain, outputs=frozenset()), rng)
+    for name, view in fit_data.views.items():
+        kernelized, output = name in fit_data.kernels, name in fit_data.outputs
+        role = Role(name, kernelized, output, view.sparse, view.noise == "column")
+        found[name] = replace(found[name], role=role)
+    return found
 
 
 def _plain(view: View) -> View:
@@ -102,15 +109,6 @@ def _plain(view: View) -> View:
     few = as_landmarks(view.landmarks).n != "auto"
     alike = replace(view.kernel, relevance=None) if learns_relevance(view.kernel) else view.kernel
     return replace(view, kernel=alike, landmarks=view.landmarks if few else "all", sparse=False)
-
-
-def _role(fit_data: FitData, name: str) -> Role:
-    """A view has one noise, unless it is declared otherwise."""
-    view, output = fit_data.views[name], name in fit_data.outputs
-    return Role(name, name in fit_data.kernels, output, view.sparse, view.noise == "column")
-
-
-# ---------------------------------------------------------------- coordinate ascent
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +144,7 @@ class Ascent:
         now, done = found.run, one_step(found.engine, found.run.state, found.run.Z)
         n_iter, n_factors = len(now.history) + 1, done.Z.shape[1]
         pruned = bool(now.history) and n_factors < now.history[-1].n_factors
-        bound = done.bound
-        last = Iteration(n_iter, bound.total, bound.named, n_factors, pruned, nth)
+        last = Iteration(n_iter, done.bound.total, done.bound.named, n_factors, pruned, nth)
         now = replace(now, state=done.end, Z=done.Z, history=(*now.history, last))
         stopped, converged = bool(self.notify(last)), self._stands_still(now)
         return replace(found, run=replace(now, stopped=stopped, converged=converged))
@@ -163,12 +160,11 @@ class Ascent:
         dtype = self.parameters.dtype
         return InMemory(Rows.stack({n: v.observe(self.values[n], dtype) for n, v in views.items()}))
 
-    # ------------------------------------------------------------ kernels
-
     def _with_relevance(self, found: Found) -> Found:
         """With λ at which the kernels' terms of the bound are higher, given all else."""
         learnt = [n for n, kernel in self.fit_data.kernels.items() if learns_relevance(kernel)]
-        if not learnt or len(found.run.history) % _TURN:
+        n_iter = len(found.run.history)
+        if not learnt or not n_iter or n_iter % _TURN:
             return found
         views = dict(found.views)
         for name in learnt:
@@ -215,29 +211,23 @@ def _one(precision: Precision) -> Precision:
 
 def _pruned(found: Found) -> Found:
     """Without factors that ARD switched off in all views."""
-    size = np.max([_size(view) for view in found.run.state.values()], axis=0)
+    sizes = []  # of the largest weight, relative to the spread of the column that has most
+    for view in found.run.state.values():
+        W = view.weights.mean
+        spread = np.sqrt((W**2).sum(axis=1) + 1.0 / view.precision)
+        sizes.append(np.abs(W).max(axis=0) / spread.max())
+    size = np.max(sizes, axis=0)
     on = np.flatnonzero(size >= min(_OFF, float(size.max())))
     run = replace(found.run, state=keep(found.run.state, on), Z=found.run.Z[:, on])
     return replace(found, run=run) if len(on) < len(size) else found
-
-
-def _size(view: ViewPosterior) -> Array:
-    """The largest weight of each factor, relative to the spread of the column that has most."""
-    W = view.weights.mean
-    spread = np.sqrt((W**2).sum(axis=1) + 1.0 / view.precision)
-    return np.asarray(np.abs(W).max(axis=0) / spread.max())
-
-
-# ---------------------------------------------------------------- relevances
 
 
 def by_ard(view: ViewPosterior) -> Selection:
     """The landmarks that double ARD leaves on, the strongest first."""
     size = 1.0 / view.column_precision
     relevance = size / float(size.max())
-    order = np.argsort(-relevance, kind="stable")
-    n = int((relevance >= THRESHOLD).sum())
-    return Selection(order[: max(2, n)], relevance)
+    n = max(2, int((relevance >= THRESHOLD).sum()))
+    return Selection(np.argsort(-relevance, kind="stable")[:n], relevance)
 
 
 def by_reconstruction(view: FittedView, values: Array, told: Array) -> Kernel:
