@@ -18,8 +18,8 @@ import kofa
 ORDER = [
     "errors", "checks", "linalg", "ahead", "tuning", "data", "likelihoods", "kernels", "predictive",
     "inference", "engines", "views", "preparation", "omics", "results", "scores", "inspection",
-    "storage", "progress", "fitting", "model", "estimators", "scoring", "cross_validation",
-    "plot", "files", "report", "cli",
+    "storage", "progress", "published", "fitting", "model", "estimators", "scoring",
+    "cross_validation", "plot", "files", "report", "cli",
 ]  # fmt: skip
 ENTRIES = ["__init__", "__main__"]  # which may import all others
 ORDER_IN_STORAGE = [

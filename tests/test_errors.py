@@ -183,7 +183,6 @@ BAD_DECLARATIONS = {
     "output as a string": ({"views": REAL, "outputs": "x"}, r"but got 'x'; write outputs=\['x'\]"),
     "sparse of another kind": (real(kernel="rbf", sparse="rvm"), "'x': expected sparse.*'rvm'"),
     "sparse as a number": (real(kernel="rbf", sparse=1), "'x': expected sparse.*got 1"),
-    "ard without a kernel": (real(sparse="ard"), "'x': sparse='ard'.*kernel.*sparse=True"),
     "no share": (sparse(0.0), "'x'.*keep.*above 0.*got 0"),
     "share above one": (sparse(2.0), "'x'.*share.*at most 1.*got 2"),
     "share as a word": (sparse("few"), "'x'.*share.*'few'"),
@@ -234,10 +233,6 @@ BAD_DECLARATIONS = {
     ),
     "negative sparsity": (
         real(kernel=kofa.RBF(relevance="learn", sparsity=-1)), "'x'.*sparsity.*got -1",
-    ),
-    "objective": (
-        real(kernel=kofa.RBF(relevance="learn", objective="alignment")),
-        "'x'.*objective to be 'evidence' or 'reconstruction'.*'alignment'",
     ),
     "empty mixture": (real(kernel=kofa.Mixture([])), "'x'.*kernels of a mixture"),
     "weights of a mixture": (
@@ -310,7 +305,6 @@ BAD_DECLARATIONS = {
     "sparsity beyond floats": (
         real(kernel=kofa.RBF(relevance="learn", sparsity=10**400)), "'x'.*sparsity.*1000",
     ),
-    "objective as an array": (real(kernel=kofa.RBF(objective=np.ones(2))), "'x'.*objective.*array"),
     "groups that cannot be told apart": (
         real(kernel=kofa.RBF(relevance=[1, 1], groups=[[1], [2]])), r"'x'.*groups.*\[1\]",
     ),

@@ -73,7 +73,7 @@ def _declarations(rng: Rng) -> list[tuple[dict[str, Any], list[str] | None, dict
         *((({"x": kofa.Real(), "c": kofa.Categorical()}), ["c"],
            {"x": frame if hasattr(label, "iloc") else x, "c": label}) for label in labels),
         ({"n": kofa.Count(kernel="rbf"), "c": kinds["c"]}, ["c"], {"n": tables["n"], "c": words}),
-        ({"k": kofa.Real(kernel="precomputed", sparse="ard")}, None, {"k": x @ x.T}),
+        ({"k": kofa.Real(kernel="precomputed", sparse=True)}, None, {"k": x @ x.T}),
         ({"x": kofa.Real(kernel="diffusion", sparse=True, landmarks=few), "b": kinds["b"]}, ["b"],
          {"x": x, "b": tables["b"]}),
     ]  # fmt: skip

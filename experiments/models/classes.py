@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +15,6 @@ from sklearn.metrics import roc_auc_score
 
 from experiments.protocol import Split, table
 from experiments.tasks import Array, Options
-from kofa.kernels import RBF
 from kofa.model import FactorModel
 from kofa.views import Categorical, Real
 
@@ -47,7 +46,7 @@ class Way:
     n_factors: int | None = None
     starts: int = 1
     max_iter: int = 1000
-    tol: float | None = None  # as published: relative to the bound
+    tol: float | None = None
 
     @classmethod
     def of(cls, options: Options, n_factors: int | None = None, tol: float | None = None) -> Way:
@@ -60,7 +59,6 @@ class Way:
             n_factors or int(given["published_factors"]),
             int(given["quick_starts" if options.quick else "published_starts"]),
             int(given["quick_max_iter" if options.quick else "max_iter"]),
-            float(given["published_stop"]),
         )
 
     @property
@@ -69,38 +67,9 @@ class Way:
         return asdict(self)
 
 
-def published_tol(change: float, n_columns: int) -> float:
-    """The relative change of the bound at which the paper stops, in the unit of our `tol`.
-
-    The bound is of the order of one nat for each observed entry, and `tol` is in nats per sample.
-    """
-    return change * n_columns
-
-
 def kernels(view: Real) -> list[Any]:
     """Those of a view, of which a list may be declared."""
     return list(view.kernel) if isinstance(view.kernel, list) else [view.kernel]
-
-
-def as_published(view: Real) -> Real:
-    """All rows as landmarks, widths by the median, relevance vectors by ARD, λ by reconstruction.
-
-    Several kernels stay several views.
-    """
-    found = [_as_published(kernel) for kernel in kernels(view)]
-    return replace(
-        view,
-        kernel=found if isinstance(view.kernel, list) else found[0],
-        landmarks="all",
-        sparse="ard" if view.sparse else False,
-    )
-
-
-def _as_published(kernel: Any) -> Any:
-    if not isinstance(kernel, RBF):
-        return kernel
-    objective = "reconstruction" if kernel.learns_relevance else kernel.objective
-    return replace(kernel, width="median", objective=objective)
 
 
 def fit(views: Views, inputs: Inputs, y: NDArray[Any], split: Split, way: Way) -> FactorModel:
@@ -129,18 +98,14 @@ def _ours(
 def _published(
     views: Views, inputs: Inputs, y: NDArray[Any], split: Split, way: Way
 ) -> tuple[FactorModel, dict[str, Any]]:
-    """The labels are a view like any other; test rows are samples and landmarks, unlabelled.
-
-    The first of the starts is spectral, the others are random, and the highest bound wins.
-    """
-    declared = {name: as_published(view) for name, view in views.items()}
-    n_columns = sum(len(kernels(view)) for view in views.values()) * len(y) + len(np.unique(y))
+    """The paper's own model; test rows are samples and landmarks, unlabelled."""
     model = FactorModel(
-        {**declared, "y": Categorical()},
+        {**views, "y": Categorical()},
         way.n_factors,
+        outputs=["y"],
         n_init=way.starts,
         max_iter=way.max_iter,
-        tol=None if way.tol is None else published_tol(way.tol, n_columns),
+        as_published=True,
     )
     labels = y.astype(float)
     labels[split[1]] = np.nan

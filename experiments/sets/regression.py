@@ -96,7 +96,7 @@ def our_settings(options: Options, **more: Any) -> Settings:
         **_rows(options),
     }
     if options.as_published:
-        settings |= {name: values[name] for name in ("published_factors", "published_stop")}
+        settings["published_factors"] = values["published_factors"]
         settings["starts"] = values["quick_starts" if options.quick else "published_starts"]
     return settings | more
 

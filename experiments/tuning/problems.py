@@ -71,7 +71,6 @@ PROBLEMS = {
     "vectors of 36": Problem(sparse_views.vectors_of_36, only=("VECTOR_*",)),
     "vectors alone": Problem(sparse_views.vectors_alone, only=("VECTOR_*",)),
     "landmarks": Problem(sparse_views.landmarks),
-    "as published": Problem(sparse_views.as_published, only=("PUBLISHED_*",)),
     "many samples": Problem(
         many_samples.many_samples,
         only=("LEARNING_ROWS", "MOST_FACTORS"),

@@ -61,8 +61,8 @@ def vectors_of_36(seed: int) -> Scores:
     return of_vectors(*drawn(intervals.smooth, 336, seed), 36)
 
 
-def of_vectors(x: Array, y: Array, n: int, kernel: Any = "rbf", sparse: Any = True) -> Scores:
-    model, scores = new_rows(kernel, x, y, n, sparse=sparse)
+def of_vectors(x: Array, y: Array, n: int, kernel: Any = "rbf") -> Scores:
+    model, scores = new_rows(kernel, x, y, n, sparse=True)
     return scores | {"vectors": len(model.views_["x"].landmarks)}
 
 
@@ -79,10 +79,3 @@ def landmarks(seed: int) -> Scores:
     """30 landmarks, chosen by k-means++, of 250 samples."""
     x, y = drawn(intervals.smooth, 550, seed)
     return new_rows("rbf", x, y, 250, landmarks=Landmarks(30, by="kmeans++"))[1]
-
-
-def as_published(seed: int) -> Scores:
-    """The paper's own choices: landmarks by double ARD, λ by reconstruction, 100 samples."""
-    X, Y = (part[:300] for part in relevance.rbf_data(seed))
-    kernel = RBF(relevance="learn", objective="reconstruction")
-    return of_vectors(X[:, :10], Y, 100, kernel, "ard")

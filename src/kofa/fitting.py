@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from kofa import omics, tuning
+from kofa import omics, published, tuning
 from kofa.checks import hint, is_among, listed, shown
 from kofa.data.dask_tables import is_client, placed_on
 from kofa.data.returning import labelled
@@ -27,7 +27,7 @@ from kofa.inference.observations import Rows
 from kofa.inference.posterior import State, complete, n_factors_of
 from kofa.inference.predictive import Basis, as_found, predictive
 from kofa.inference.role import Role
-from kofa.inference.run import Iteration, Journal, Run, Settings, Stage, counted
+from kofa.inference.run import Callback, Iteration, Journal, Run, Settings, Stage, counted
 from kofa.inference.start import energy
 from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, BoolArray, IntArray
@@ -38,10 +38,7 @@ from kofa.preparation.parameters import Parameters
 from kofa.preparation.prepare import (
     FittedView,
     fit_views,
-    learns_by_reconstruction,
     roles,
-    with_ard_landmarks,
-    with_reconstructed_relevance,
 )
 from kofa.preparation.questions import Questions
 from kofa.preparation.slips import warn_of_slips
@@ -104,8 +101,11 @@ def fit(
     # Samples without any observation say nothing: they get the prior.
     seen: BoolArray = np.any([fit_data.seen(name) for name in fit_data.tables], axis=0)
     with Progress(parameters.progress, int(parameters.max_iter)) as bar:
-        with journal_of(parameters, fit_data, rng) as journal:
-            found = _from_views(parameters, fit_data, seen, rng, journal, bar)
+        if parameters.as_published:
+            found = _published(parameters, fit_data, seen, rng, bar)
+        else:
+            with journal_of(parameters, fit_data, rng) as journal:
+                found = _from_views(parameters, fit_data, seen, rng, journal, bar)
         return _finished(parameters, fit_data, found, seen, asked, bar.stage)
 
 
@@ -132,16 +132,23 @@ def _from_views(
     journal: Journal,
     bar: Progress,
 ) -> Inferred:
-    """Prepare the views and find the factors, as often as the views follow from these."""
+    """Prepare the views and find the factors."""
     bar.stage("preparing the views")
-    infer = partial(_infer, parameters, fit_data, seen=seen, rng=rng, journal=journal, bar=bar)
-    found = infer(journal.once(partial(fit_views, fit_data, rng), rng))
-    for _ in range(tuning.PUBLISHED_ROUNDS if learns_by_reconstruction(fit_data) else 0):
-        state, Z = found.run.state, np.asarray(found.run.Z)
-        found = infer(with_reconstructed_relevance(fit_data, found.views, state, Z, seen))
-    if any(view.sparse == "ard" for view in fit_data.views.values()):
-        found = infer(with_ard_landmarks(fit_data, found.views, found.run.state))
-    return found
+    views = journal.once(partial(fit_views, fit_data, rng), rng)
+    return _infer(parameters, fit_data, views, seen=seen, rng=rng, journal=journal, bar=bar)
+
+
+def _published(
+    parameters: Parameters,
+    fit_data: FitData,
+    seen: BoolArray,
+    rng: np.random.Generator,
+    bar: Progress,
+) -> Inferred:
+    """What the paper's own model finds, in which outputs are views like any other."""
+    found = published.fit(parameters, fit_data, seen, rng, _notified(parameters, bar))
+    views, engine, treated = found.views, found.engine, roles(fit_data, found.views)
+    return Inferred(views, treated, engine, engine, found.run)
 
 
 def _finished(
@@ -154,10 +161,12 @@ def _finished(
 ) -> FactorFit:
     """All that follows from the factors."""
     run, views = found.run, found.with_energies()
-    questions = _questions(fit_data, views)
+    alone = parameters.as_published  # factors say all
+    questions = Questions(None) if alone else _questions(fit_data, views)
     stage("outputs")
     state, basis = _with_outputs(found, views, questions, parameters.n_factors)
-    _ask(questions, views, state, asked, stage)
+    if not alone:
+        _ask(questions, views, state, asked, stage)
     own_Z = basis.of_latents(found.inner, found.factors())
     Z = np.zeros((fit_data.samples.n, basis.n_factors))
     Z[seen] = np.asarray(own_Z)
@@ -170,6 +179,7 @@ def _finished(
         *run.path,
         _fit_samples(fit_data, Z),
         explained=_explained(found.engine, state, basis, own_Z, stage),
+        by_factors=alone,
     )
     return FactorFit(fitted, fit_data.samples, Z, run)
 
@@ -218,10 +228,9 @@ class Inferred:
 
     def with_energies(self) -> dict[str, FittedView]:
         """The views, inputs with the variance that they give the outputs a priori."""
-        state = self.run.state
-        energies = {
-            n: energy(q, self.roles[n]) for n, q in state.items() if len(state) < len(self.views)
-        }
+        inputs = {n: q for n, q in self.run.state.items() if not self.views[n].role.output}
+        some = len(inputs) < len(self.views)  # outputs
+        energies = {n: energy(q, self.roles[n]) for n, q in inputs.items() if some}
         return {
             n: replace(view, energy=energies.get(n, view.energy)) for n, view in self.views.items()
         }
@@ -241,16 +250,21 @@ def _infer(
     engine = _engine(parameters, fit_data, views, seen).condensed()
     treated = roles(fit_data, views)
     settings = _settings(parameters, treated)
+    inputs = {name: role for name, role in treated.items() if not role.output}
+    inner = engine.part(inputs) if len(inputs) < len(treated) else engine
+    n_init = int(parameters.n_init)
+    run = best_of(inner, inputs, settings, n_init, rng, _notified(parameters, bar), journal)
+    return Inferred(views, treated, engine, inner, run)
+
+
+def _notified(parameters: Parameters, bar: Progress) -> Callback:
+    """Who hears of every iteration."""
 
     def notify(iteration: Iteration) -> bool:
         bar.show(iteration)
         return bool(parameters.callback is not None and parameters.callback(iteration))
 
-    inputs = {name: role for name, role in treated.items() if not role.output}
-    inner = engine.part(inputs) if len(inputs) < len(treated) else engine
-    n_init = int(parameters.n_init)
-    run = best_of(inner, inputs, settings, n_init, rng, notify, journal)
-    return Inferred(views, treated, engine, inner, run)
+    return notify
 
 
 def _engine(

@@ -113,6 +113,12 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         the other, or as `joblib.parallel_config` says; -1 is all cores. The result is the same.
         Not with a callback, a checkpoint or a Dask cluster as engine, for which starts follow
         each other.
+    as_published : bool
+        Fit the paper's own model, as a reference to compare with: outputs are views like any other
+        and follow from the factors alone, and each of `n_init` starts is random. `sparse` of a
+        view with a kernel, and ``relevance="learn"``, are found as in the paper. None of
+        `n_factors` and `tol` is 100, and 1e-4 of the bound in some hundred iterations. The paper
+        has ``n_init=10`` and ``max_iter=10_000``. See docs/method.md.
 
     Attributes
     ----------
@@ -167,6 +173,10 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
     (50, 4)
     >>> model.get_feature_names_out().tolist()
     ['factor1', 'factor2']
+    >>> views = {"x": kofa.Real(kernel="linear"), "y": kofa.Real()}
+    >>> paper = kofa.FactorModel(views, 2, outputs=["y"], as_published=True)
+    >>> paper.fit({"x": x, "y": y}).predict({"x": x[:50]}).shape
+    (50, 4)
     """
 
     @with_hints(_NAMES_ELSEWHERE)
@@ -188,6 +198,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         block_rows: Any = "auto",
         dtype: str = "float64",
         n_jobs: int | None = None,
+        as_published: bool = False,
     ) -> None:
         self.views = views
         self.n_factors = n_factors
@@ -204,6 +215,7 @@ class FactorModel(Answers, FactorTables, FeatureTables, BaseEstimator):  # type:
         self.block_rows = block_rows
         self.dtype = dtype
         self.n_jobs = n_jobs
+        self.as_published = as_published
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = cloned(self)

@@ -223,11 +223,3 @@ VECTOR_SURE: Final = 1.0
 VECTOR_PARTS: Final = 4
 VECTOR_ENOUGH: Final = 300
 VECTOR_FEWEST: Final = 5
-
-# ---------------------------------------------------------------- the paper's own choices
-
-# Rounds of factors and λ in turn, steps of λ in each, and the share of the largest 1/⟨γ_d⟩ below
-# which a landmark goes.
-PUBLISHED_ROUNDS: Final = 5
-PUBLISHED_STEPS: Final = 20
-PUBLISHED_THRESHOLD: Final = 0.01

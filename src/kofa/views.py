@@ -28,7 +28,6 @@ from kofa.likelihoods.multinomial import Multinomial
 from kofa.likelihoods.poisson import Poisson
 
 Noise = Literal["auto", "view", "column"]
-Sparse = bool | Literal["ard"]
 _Kind = TypeVar("_Kind", bound="View")
 
 
@@ -41,7 +40,7 @@ class View:
 
     likelihood: ClassVar[type[Likelihood]]
     kernel: Any = field(default=None, init=False, repr=False)
-    sparse: Sparse = field(default=False, init=False, repr=False)
+    sparse: bool = field(default=False, init=False, repr=False)
     noise: Noise = field(default="auto", init=False, repr=False)
     scale: bool = field(default=True, init=False, repr=False)
     landmarks: Landmarks | Number = field(default="auto", init=False, repr=False)
@@ -49,16 +48,13 @@ class View:
     @property
     def chooses_landmarks(self) -> bool:
         """Whether relevance vectors are chosen before the fit."""
-        return self.kernel is not None and bool(self.sparse) and self.sparse != "ard"
+        return self.kernel is not None and self.sparse
 
     def check(self, name: str) -> None:
         """Raise if a parameter means nothing."""
         check_word("noise", self.noise, get_args(Noise), name)
         check_word("scale", self.scale, (True, False), name)
-        check_word("sparse", self.sparse, (True, False, "ard"), name)
-        if self.kernel is None and isinstance(self.sparse, str):
-            what = "sparse='ard' chooses landmarks, which only a view with a kernel has"
-            raise DeclarationError(what, name, option="sparse", cure="write sparse=True")
+        check_word("sparse", self.sparse, (True, False), name)
         self._check_landmarks(name)
 
     def _check_landmarks(self, name: str) -> None:
@@ -172,11 +168,10 @@ class Real(View):
         A list makes one view of each kernel, named such as ``x[RBF]``; ``"bank"`` is one view
         with a weighted sum of Linear, RBF and Laplacian (with a relevance of each feature; where
         most samples have no class, Diffusion too if it helps), and `kofa.Mixture` any such sum.
-    sparse : bool or "ard"
+    sparse : bool
         Without a kernel: give each column its own ARD precision, so that useless columns are
-        switched off. With a kernel: keep few landmarks. True takes those that add to the
-        evidence of the outputs (without outputs, those that span the kernel); "ard" is the
-        published choice, those whose ARD precision stays small.
+        switched off. With a kernel: keep few landmarks, those that add to the evidence of the
+        outputs (without outputs, those that span the kernel).
     noise : {"auto", "view", "column"}
         One noise variance for the view or one per column. "auto" is one per column, except
         for a kernelized input, which has one for the view.
@@ -197,7 +192,7 @@ class Real(View):
 
     likelihood: ClassVar[type[Likelihood]] = Gaussian
     kernel: Any = None
-    sparse: Sparse = False
+    sparse: bool = False
     noise: Noise = "auto"
     scale: bool = True
     landmarks: Landmarks | Number = "auto"
@@ -214,7 +209,7 @@ class Positive(View):
     ----------
     kernel : None, str, kernel, callable, or a list of these
         As for `Real`: kernels of the standardised logarithms.
-    sparse : bool or "ard"
+    sparse : bool
         As for `Real`: useless columns are switched off; with a kernel, few landmarks are kept.
     noise : {"auto", "view", "column"}
         As for `Real`, of the logarithms.
@@ -238,7 +233,7 @@ class Positive(View):
 
     likelihood: ClassVar[type[Likelihood]] = LogNormal
     kernel: Any = None
-    sparse: Sparse = False
+    sparse: bool = False
     noise: Noise = "auto"
     scale: bool = True
     landmarks: Landmarks | Number = "auto"
@@ -253,7 +248,7 @@ class Binary(View):
     ----------
     kernel : None, str, kernel, callable, or a list of these
         As for `Real`: kernels of the standardised zeros and ones.
-    sparse : bool or "ard"
+    sparse : bool
         As for `Real`: useless columns are switched off; with a kernel, few landmarks are kept.
     scale : bool
         Standardise the columns for the kernel.
@@ -276,7 +271,7 @@ class Binary(View):
 
     likelihood: ClassVar[type[Likelihood]] = Bernoulli
     kernel: Any = None
-    sparse: Sparse = False
+    sparse: bool = False
     scale: bool = True
     landmarks: Landmarks | Number = "auto"
 
@@ -313,7 +308,7 @@ class Count(View):
     ----------
     kernel : None, str, kernel, callable, or a list of these
         As for `Real`: kernels of the standardised log(1 + count).
-    sparse : bool or "ard"
+    sparse : bool
         As for `Real`: useless columns are switched off; with a kernel, few landmarks are kept.
     scale : bool
         Standardise the columns for the kernel.
@@ -333,7 +328,7 @@ class Count(View):
 
     likelihood: ClassVar[type[Likelihood]] = Poisson
     kernel: Any = None
-    sparse: Sparse = False
+    sparse: bool = False
     scale: bool = True
     landmarks: Landmarks | Number = "auto"
 

@@ -523,18 +523,14 @@ def test_refuses_without_outputs_to_learn_from(rng, views, outputs):
         kofa.FactorModel(views, outputs=outputs).fit(data)
 
 
-@pytest.mark.parametrize("objective", ["evidence", "reconstruction"])
-def test_a_mixture_refuses_too(rng, objective):
-    kernel = kofa.Mixture([kofa.Linear(), kofa.RBF(relevance="learn", objective=objective)])
+def test_a_mixture_refuses_too(rng):
+    kernel = kofa.Mixture([kofa.Linear(), kofa.RBF(relevance="learn")])
     with pytest.raises(kofa.DeclarationError, match=r"View 'x'.*relevance='learn'"):
         kofa.FactorModel({"x": kofa.Real(kernel=kernel)}).fit({"x": rng.standard_normal((20, 3))})
 
 
 MIXED = {
     "weights given": kofa.Mixture([kofa.Linear(), kofa.RBF(relevance="learn")], weights=[1, 1]),
-    "reconstruction": kofa.Mixture(
-        [kofa.Linear(), kofa.RBF(relevance="learn", objective="reconstruction")]
-    ),
 }
 
 

@@ -64,7 +64,6 @@ FITS = {
         {"x": X, "l": LACKING, "y": Y},
         {"outputs": ["y"], "random_state": 3},
     ),
-    "double ARD": ({"x": kofa.Real(kernel="rbf", sparse="ard")}, {"x": X}, {"max_iter": 20}),
 }
 
 

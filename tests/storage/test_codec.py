@@ -72,7 +72,7 @@ OBJECTS = [
     kofa.Real(kernel=[kofa.RBF(), "linear", kofa.Laplacian], landmarks=7),
     kofa.Landmarks("all", by="cholesky", keep=(0.5, 9)),
     kofa.Positive(noise="column", landmarks=kofa.Landmarks(7, keep=0.5)),
-    kofa.Binary(sparse="ard", kernel="rbf"),
+    kofa.Binary(sparse=True, kernel="rbf"),
     kofa.Categorical(),
     kofa.Count(scale=False),
     Role("x", kernelized=True, grams=[np.eye(2), np.ones((2, 2))]),

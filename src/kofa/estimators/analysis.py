@@ -23,7 +23,7 @@ class KernelFactorAnalysis(KernelFactors):
         is one view, called "X". No view may be called "y".
     n_factors : int or None
         The most factors allowed. None: as many as the data support, at most 300.
-    sparse : bool, "ard", or dict of view → one of these
+    sparse : bool, or dict of view → bool
         Compare with few rows only, the relevance vectors. With ``kernel=None``, switch useless
         columns off.
     landmarks : "auto", "all", int, `kofa.Landmarks`, or dict of view → one of these

@@ -56,7 +56,7 @@ def kept(engine: Engine, now: Run, factors: IntArray) -> Run:
 
 def _with_own_bound(engine: Engine, now: Run) -> Run:
     """After a last iteration that pruned: one more sweep, so that the bound is of what is left."""
-    step = _step(engine, now.state, now.Z)
+    step = one_step(engine, now.state, now.Z)
     last = replace(
         now.history[-1], lower_bound=step.bound.total, terms=step.bound.named, factors_changed=True
     )
@@ -68,7 +68,7 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
     step = _step_ahead(engine, plan, now)
     if step is None:
         now = replace(now, trail=now.trail.last())
-        step = _step(engine, now.state, now.Z)
+        step = one_step(engine, now.state, now.Z)
     stats, state = step.stats, step.end
     telling = informative(state, stats.n_samples)
     trail = now.trail if plan.exact else now.trail.after(now.state, step.begin, state)
@@ -84,7 +84,7 @@ def iterate(engine: Engine, plan: Plan, now: Run, notify: Callback) -> Run:
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
+class Step:
     """The local and the global step from one state."""
 
     begin: State
@@ -95,16 +95,17 @@ class _Step:
     bound: Bound
 
 
-def _step(engine: Engine, begin: State, Z: Latents) -> _Step:
+def one_step(engine: Engine, begin: State, Z: Latents) -> Step:
+    """The local and the global step, and the bound after them."""
     stats, Z = engine.sweep(begin, Z)
     views = centred(stats)
     stats = stats.of_samples()
     end = global_step(begin, views)
     bound = elbo(end, stats, views)
-    return _Step(begin, lean(end), Z, stats, views, bound)
+    return Step(begin, lean(end), Z, stats, views, bound)
 
 
-def _step_ahead(engine: Engine, plan: Plan, now: Run) -> _Step | None:
+def _step_ahead(engine: Engine, plan: Plan, now: Run) -> Step | None:
     """The step from where the last iterations lead, if the bound does not fall by it.
 
     The bound of views that are exact has too few digits to tell.
@@ -115,7 +116,7 @@ def _step_ahead(engine: Engine, plan: Plan, now: Run) -> _Step | None:
         return None
     try:
         with np.errstate(all="ignore"):  # far away numbers may overflow: then it is not taken
-            step = _step(engine, ahead, now.Z)
+            step = one_step(engine, ahead, now.Z)
     except np.linalg.LinAlgError:
         return None
     return step if step.bound.total >= now.floor else None
@@ -145,7 +146,7 @@ def _recorded(
     )
 
 
-def _with_curvature_ratios(engine: Engine, now: Run, step: _Step) -> Run:
+def _with_curvature_ratios(engine: Engine, now: Run, step: Step) -> Run:
     """Let the variances in each view that is not Gaussian count as the likelihood has it.
 
     Where they already did, up to rounding of the ratios, the state stays, and with it its bound:
@@ -160,7 +161,7 @@ def _with_curvature_ratios(engine: Engine, now: Run, step: _Step) -> Run:
     return replace(now, state=updated, quiet=0, converged=False, trail=Trail(), floor=-np.inf)
 
 
-def _falls(engine: Engine, step: _Step) -> dict[str, float]:
+def _falls(engine: Engine, step: Step) -> dict[str, float]:
     """Of each view that is not Gaussian: how far its likelihood falls where z is uncertain."""
     found = {}
     for name, likelihood in engine.likelihoods.items():
@@ -177,7 +178,7 @@ def expected_bound(engine: Engine, now: Run) -> float:
     The bound of the loop has curvature ratios in their place, which are rounded up. Of many samples
     that is thousands of nats, by which factors may seem to gain that have none.
     """
-    step = _step(engine, now.state, now.Z)
+    step = one_step(engine, now.state, now.Z)
     falls = _falls(engine, step).items()
     return step.bound.total + sum(
         rounded_away(step.end[n], step.views[n], fall) for n, fall in falls

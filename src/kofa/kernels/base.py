@@ -72,7 +72,6 @@ class Weighted(Kernel):
     )
     groups: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
     sparsity: float | None = field(default=None, kw_only=True)
-    objective: Literal["evidence", "reconstruction"] = field(default="evidence", kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("relevance", "groups"):

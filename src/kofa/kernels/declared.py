@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kofa.checks import check_number, check_word, hint, is_among, is_number, listed, require
+from kofa.checks import check_number, hint, is_among, is_number, listed, require
 from kofa.errors import DeclarationError
 from kofa.kernels.base import Kernel, Radial, Weighted
 from kofa.kernels.diffusion import Diffusion
@@ -95,7 +95,6 @@ def _check_weighted(kernel: Weighted, view: str) -> None:
     fine = kernel.groups is None or _are_labels(kernel.groups)
     require(fine, "groups", "None or a label for each feature", kernel.groups, view)
     check_number("sparsity", kernel.sparsity, [None], view, least=0)
-    check_word("objective", kernel.objective, ("evidence", "reconstruction"), view)
 
 
 def _check_diffusion(kernel: Diffusion, view: str) -> None:
@@ -143,12 +142,12 @@ def _check_part(part: Any, mixture: Mixture, view: str) -> None:
     _check(part, view)
     if not isinstance(part, Weighted) or not part.needs_outputs:
         return
-    if not isinstance(mixture.weights, str) or part.objective != "evidence":
+    if not isinstance(mixture.weights, str):
         raise DeclarationError(
-            "in a mixture relevance='learn' needs weights='learn' and objective='evidence'",
+            "in a mixture relevance='learn' needs weights='learn'",
             view,
             option="relevance",
-            cure="set these, or give relevance as numbers",
+            cure="set it, or give relevance as numbers",
         )
 
 

@@ -28,7 +28,7 @@ class Linear(Weighted):
 
     Parameters
     ----------
-    relevance, groups, sparsity, objective
+    relevance, groups, sparsity
         As in `kofa.RBF`.
 
     Examples
@@ -110,9 +110,6 @@ class RBF(Weighted, Radial):
     sparsity : None or float
         With "learn": a number switches features off exactly, by a prior exp(−sparsity · √λ_j), and
         0 switches none off. None is a prior that lets no feature stand out, or vanish, for little.
-    objective : {"evidence", "reconstruction"}
-        With "learn": what λ maximises. "evidence" is the marginal likelihood of the outputs;
-        "reconstruction" is the published choice, how well the factors explain the kernel.
 
     Examples
     --------
@@ -157,7 +154,7 @@ class Laplacian(Weighted, Radial):
 
     Parameters
     ----------
-    width, relevance, groups, sparsity, objective
+    width, relevance, groups, sparsity
         As in `kofa.RBF`; distances are Σ_j λ_j |x_j − v_j|.
 
     Examples

@@ -278,7 +278,7 @@ def _first(kernel: Kernel, X: Array, V: Array) -> KernelTerm:
     """The kernel with its width to be learnt, all features alike or nearly so."""
     if isinstance(kernel, Weighted) and kernel.learns_relevance:
         plain = replace(kernel, relevance=None)
-        if learns_relevance(kernel) and not _by_root(kernel):
+        if not _by_root(kernel):
             free = _is_free(plain)
             at = _at_median(plain, X) if free else plain
             assert isinstance(at, Laplacian)
@@ -310,9 +310,7 @@ def _second(asked: Kernel, source: KernelTerm, theta: Array, factor: float) -> K
 
 def learns_relevance(kernel: Kernel) -> bool:
     """Whether λ is to be learnt from the outputs."""
-    return (
-        isinstance(kernel, Weighted) and kernel.learns_relevance and kernel.objective == "evidence"
-    )
+    return isinstance(kernel, Weighted) and kernel.learns_relevance
 
 
 def _by_root(kernel: Kernel) -> bool:

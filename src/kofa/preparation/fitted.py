@@ -46,6 +46,7 @@ class Fitted:
     names: tuple[str, ...] | None = None  # that a user gave the factors
     # What those factors explain of the samples of the fit; none in models of kofa 0.1.
     explained: Mapping[str, Explained] = field(default_factory=dict)
+    by_factors: bool = False  # as published: all follows from z, and all views tell about z
 
     @property
     def n_factors(self) -> int:

@@ -143,10 +143,7 @@ def learns_width(kernel: Kernel) -> bool:
 
 def _check_relevance(fit_data: FitData) -> None:
     for name, kernel in fit_data.kernels.items():
-        asked = any(
-            learns_relevance(part) and isinstance(part, Weighted) and part.needs_outputs
-            for part in parts(kernel)
-        )
+        asked = any(isinstance(part, Weighted) and part.needs_outputs for part in parts(kernel))
         if asked and (name in fit_data.outputs or not fit_data.targets):
             raise DeclarationError(
                 "relevance='learn' needs an output to learn from",

@@ -43,6 +43,7 @@ class Parameters:
     block_rows: Any = "auto"
     dtype: Any = "float64"
     n_jobs: int | None = None
+    as_published: bool = False
 
     def check(self, data: Any) -> dict[str, View]:
         """The views, checked with all other parameters."""
@@ -61,9 +62,26 @@ class Parameters:
         check_word("dtype", self.dtype, DTYPES)
         check_n_jobs(self.n_jobs)
         self._check_side_by_side()
+        check_word("as_published", self.as_published, (True, False))
+        self._check_published()
         views = check_views(self.views, data)
         check_outputs(self.outputs, views)
         return views
+
+    def _check_published(self) -> None:
+        """Raise for what a fit of the paper's own model does not do."""
+        given = {
+            "checkpoint": self.checkpoint is not None,
+            "engine": is_client(self.engine) or self.engine == "disk",
+            "n_jobs": self.n_jobs not in (None, 1),
+        }
+        option = next((option for option, asked in given.items() if asked), None)
+        if self.as_published and option is not None:
+            what = (
+                "the paper's own model is fitted in memory, one start after the other, and takes "
+            )
+            what += f"no {option}"
+            raise DeclarationError(what, option=option, cure=f"leave out {option}, or as_published")
 
     @property
     def _one_by_one(self) -> str | None:

@@ -14,14 +14,11 @@ from kofa.data.stored import encoded_rows, some_columns
 from kofa.data.tables import Table
 from kofa.errors import DataError
 from kofa.inference.observations import Observations
-from kofa.inference.posterior import State
 from kofa.inference.role import Role
-from kofa.kernels.base import Kernel, Weighted
 from kofa.kernels.formulas import Precomputed
 from kofa.kernels.kernel_map import KernelMap
 from kofa.likelihoods import Likelihood, of_similarities
 from kofa.linalg import Array, BoolArray, IntArray
-from kofa.preparation.as_published import by_ard, by_reconstruction
 from kofa.preparation.fit_data import FitData
 from kofa.preparation.learnt_kernels import learn_kernels
 from kofa.preparation.relevance_vectors import Vectors, pool, relevance_vectors
@@ -177,7 +174,7 @@ def fit_views(fit_data: FitData, rng: np.random.Generator) -> dict[str, FittedVi
             fit_data.sources[name],
             table.columns,
             table.values.shape[1],
-            _output_names(table, rows.get(name)),
+            output_names(table, rows.get(name)),
             table.classes,
             table.dtypes[0],
             landmarks=rows.get(name, np.empty(0, dtype=np.intp)),
@@ -208,65 +205,8 @@ def _grams(fit_data: FitData, name: str, encoder: KernelMap) -> list[Array]:
     return encoder.grams(V)
 
 
-def _output_names(table: Table, rows: IntArray | None) -> tuple[Hashable, ...] | None:
+def output_names(table: Table, rows: IntArray | None) -> tuple[Hashable, ...] | None:
     """Names of the columns of the Gaussian layer: landmarks, classes or columns."""
     if rows is not None:
         return None if table.samples is None else tuple(table.samples[rows])
     return table.columns if table.classes is None else tuple(table.classes.tolist())
-
-
-# ---------------------------------------------------------------- as published
-
-
-def learns_by_reconstruction(fit_data: FitData) -> list[str]:
-    """The views whose λ follows from the reconstruction of their kernels."""
-    return [
-        name
-        for name, kernel in fit_data.kernels.items()
-        if isinstance(kernel, Weighted)
-        and kernel.learns_relevance
-        and kernel.objective == "reconstruction"
-    ]
-
-
-def with_reconstructed_relevance(
-    fit_data: FitData, fitted: Mapping[str, FittedView], state: State, Z: Array, seen: BoolArray
-) -> dict[str, FittedView]:
-    """The views with λ at which their kernels are most like what the factors make of them."""
-    changed = dict(fitted)
-    for name in learns_by_reconstruction(fit_data):
-        view, encoder = fitted[name], fitted[name].encoder
-        assert isinstance(encoder, KernelMap)
-        assert isinstance(encoder.kernel, Weighted)
-        values = fit_data.samples.spread(fit_data.tables[name])[seen]
-        present = encoder.scaling.seen(values)
-        X = encoder.scaling.complete(values[present])
-        target = state[name].weights.predict(Z[present])
-        kernel = by_reconstruction(encoder.kernel, X, encoder.V, target)
-        changed[name] = _with_landmarks(fit_data, name, view, kernel, view.landmarks)
-    return changed
-
-
-def with_ard_landmarks(
-    fit_data: FitData, fitted: Mapping[str, FittedView], state: State
-) -> dict[str, FittedView]:
-    """The views without the landmarks that double ARD switched off."""
-    changed = dict(fitted)
-    for name, view in fitted.items():
-        if fit_data.views[name].sparse == "ard" and isinstance(view.encoder, KernelMap):
-            vectors = Vectors.of(fit_data.tables[name], view.landmarks, by_ard(state[name]))
-            view = _with_landmarks(fit_data, name, view, view.encoder.kernel, vectors.kept)
-            changed[name] = replace(view, vectors=vectors)
-    return changed
-
-
-def _with_landmarks(
-    fit_data: FitData, name: str, view: FittedView, kernel: Kernel, rows: IntArray
-) -> FittedView:
-    """The view with another kernel or other landmarks, and the weight that it had."""
-    assert isinstance(view.encoder, KernelMap)
-    before = fit_data.kernel_map(name, view.encoder.kernel, view.landmarks)
-    after = fit_data.kernel_map(name, kernel, rows)
-    after = replace(after, scale=after.scale * view.encoder.scale / before.scale)
-    names = _output_names(fit_data.tables[name], rows)
-    return replace(view, encoder=after, landmarks=rows, outputs=names)

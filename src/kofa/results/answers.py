@@ -35,7 +35,8 @@ def given(fitted: Fitted, data: Any) -> Prediction:
         if view.source in read
     }
     samples = align(tables)
-    found = Prediction(fitted.views, fitted.posterior, tables, samples, fitted.questions)
+    questions = None if fitted.by_factors else fitted.questions
+    found = Prediction(fitted.views, fitted.posterior, tables, samples, questions)
     found.warn_of_far_samples()
     return found
 

@@ -50,7 +50,7 @@ class Prediction:
     state: State
     tables: Mapping[str, Table]
     samples: Samples
-    questions: Questions
+    questions: Questions | None  # None as published: all follows from the factors
 
     @property
     def n_factors(self) -> int:
@@ -103,7 +103,7 @@ class Prediction:
     def project(self) -> Iterator[tuple[Latent, Mapping[str, Array]]]:
         """q(z) of the samples, batch by batch, and each view's values in the user's units.
 
-        Outputs tell of z only where a sample has nothing else.
+        Outputs tell of z only where a sample has nothing else, unless all follows from z.
         """
         values = {name: self.samples.spread(table) for name, table in self.tables.items()}
         for start in range(0, self.samples.n, _ROWS_AT_A_TIME):
@@ -115,7 +115,8 @@ class Prediction:
 
     def _observed(self, values: Mapping[str, Array]) -> dict[str, Observations]:
         """What z follows from: of each row the inputs or, where it has none, the outputs."""
-        inputs = [name for name in values if not self.views[name].role.output]
+        alike = self.questions is None
+        inputs = [name for name in values if alike or not self.views[name].role.output]
         has = np.zeros(len(next(iter(values.values()))), dtype=bool)
         for name in inputs:
             has |= self.views[name].seen(values[name])
@@ -136,13 +137,15 @@ class Prediction:
 
         Similarities follow from the factors, all else from the other views and the view itself.
         """
-        others = {n: one for n, one in asked.items() if self.views[n].likelihood is None}
+        alone = self.questions is None
+        others = {n: a for n, a in asked.items() if alone or self.views[n].likelihood is None}
         found = {n: self._answered(n, one) for n, one in asked.items() if n not in others}
         found |= self.by_factors(others)
         return {name: found[name] for name in asked}
 
     def _answered(self, name: str, asked: Asked) -> list[Array]:
         """What the other views and the rest of the view say."""
+        assert self.questions is not None
         values = {n: self.samples.spread(table) for n, table in self.tables.items()}
         question = ask(self.questions, self.views, self.state, name)
         found = layers(question, self.views, name, values, self.samples.n)

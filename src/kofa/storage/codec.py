@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kofa.errors import FileError
+from kofa.kernels.base import Weighted
 from kofa.preparation.prepare import FittedView
 from kofa.storage import dtypes
 from kofa.storage.damage import DamageError, excerpt, require
@@ -39,6 +40,18 @@ _COSTS = dict.fromkeys(_CLASSES, 8) | {"timestamp": 12, "transposed": 12, "objec
 _COSTS |= dict.fromkeys(("category", "dtype", "pandas", "string"), 100)
 _HIGHEST_COST = 300_000
 _BYTES_OF_FLOAT = 40  # in a tuple
+
+
+def _as_today(cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What files of kofa 0.2 and before have under names of its own, or of choices that went."""
+    if issubclass(cls, Weighted):
+        return {name: value for name, value in given.items() if name != "objective"}
+    if issubclass(cls, View):
+        sparse = given.get("sparse")
+        choice = {"sparse": True} if isinstance(sparse, str) and sparse == "ard" else {}
+        return in_one_option(given | choice)
+    return given
+
 
 # ---------------------------------------------------------------- to JSON
 
@@ -241,9 +254,7 @@ class _Reader:
         require(self._cost <= _HIGHEST_COST, "it has more objects than kofa writes")
         if kind in _CLASSES:
             cls, given = _CLASSES[kind], self._dict(value)
-            if issubclass(cls, View):
-                given = in_one_option(given)  # what older files have under names of its own
-            return cls(**read_fields(kind, SCHEMA[cls], given))
+            return cls(**read_fields(kind, SCHEMA[cls], _as_today(cls, given)))
         if kind not in self._readers:
             raise DamageError(f"its manifest has an unknown kind {excerpt(kind)}")
         return self._readers[kind](value)

@@ -158,8 +158,9 @@ def _model_of(held: Any) -> tuple[Parameters, Fitted]:
     check_explained(held["explained"], posterior, basis)
     bounds = _bounds(held["path"])
     kept = (*bounds, samples, names, held["explained"])
-    fitted = Fitted(views, posterior, basis, questions, held["converged"], *kept)
     parameters = Parameters(**held["parameters"])
+    alone = parameters.as_published
+    fitted = Fitted(views, posterior, basis, questions, held["converged"], *kept, alone)
     parameters.check(views)
     return parameters, fitted
 

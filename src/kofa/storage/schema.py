@@ -88,16 +88,14 @@ _weighted: Fields = {
     "relevance": maybe(f.resolved(f.tuple_of(number), "learn", "auto")),
     "groups": maybe(f.tuple_of(f.name)),
     "sparsity": maybe(number),
-    "objective": f.one_of("evidence", "reconstruction"),
 }
 _weighted_since_0_2: Fields = {
     **{name: since_0_2(_weighted[name], None) for name in ("relevance", "groups", "sparsity")},
-    "objective": since_0_2(_weighted["objective"], "evidence"),
 }
 _n_landmarks = f.or_word(whole, "auto", "all")
 _noisy: Fields = {  # in the order in which files have them
     "kernel": f.anything,
-    "sparse": f.or_word(truth, "ard"),
+    "sparse": truth,
     "noise": f.one_of(*get_args(views.Noise)),
     "scale": truth,
     "landmarks": Field(lambda v: isinstance(v, Landmarks) or _n_landmarks.accepts(v)),
@@ -259,6 +257,7 @@ PARAMETERS: Fields = {  # of FactorModel
     "block_rows": since_0_2(f.or_word(whole, "auto"), "auto"),
     "dtype": since_0_2(f.one_of(*DTYPES), "float64"),
     "n_jobs": since_0_2(f.one_of(None), None),  # which no file has
+    "as_published": since_0_2(truth, False),
 }
 MODEL: Fields = {
     "parameters": f.of_type(dict),
