@@ -84,3 +84,30 @@ def test_the_order_of_rows_does_not_matter():
     np.testing.assert_allclose(
         one.conditional(some, known)[0], other.conditional(some, known)[0], atol=1e-8
     )
+
+
+@pytest.mark.parametrize("n_columns", [6, 30])
+@pytest.mark.parametrize("n_holes", [0, 2, 4])
+def test_each_column_given_the_others(n_columns, n_holes):
+    r, _ = drawn(12, n_columns)
+    known = np.ones(r.shape, dtype=bool)
+    known[:, RNG(1).permutation(n_columns)[: n_holes * n_columns // 6]] = False
+    C = fit(r, np.ones(r.shape, dtype=bool), ranks(12), ranks(n_columns))
+    without = C.loadings @ C.loadings.T + np.diag(C.noise)
+    without = (C.n * without - np.outer(r[3], r[3])) / (C.n - 1.0)
+    mean, variance = C.each_given_rest(np.where(known, r, 0.0), known, np.arange(12) == 3)
+    for row, matrix in ((3, without), (4, C.loadings @ C.loadings.T + np.diag(C.noise))):
+        for j in np.flatnonzero(known[row]):
+            rest = known[row] & (np.arange(n_columns) != j)
+            gain = np.linalg.solve(matrix[np.ix_(rest, rest)], matrix[rest, j])
+            np.testing.assert_allclose(mean[row, j], gain @ r[row, rest], atol=1e-8)
+            left = matrix[j, j] - gain @ matrix[rest, j]
+            np.testing.assert_allclose(variance[row, j], left, rtol=1e-8)
+
+
+def test_overlap_is_the_mean_squared_partial_correlation():
+    C = Covariance(RNG(0).uniform(0.2, 1.0, 9), RNG(1).normal(size=(9, 3)))
+    P = np.linalg.inv(C.loadings @ C.loadings.T + np.diag(C.noise))
+    R = P / np.sqrt(np.outer(np.diagonal(P), np.diagonal(P)))
+    np.testing.assert_allclose(C.overlap, (R[~np.eye(9, dtype=bool)] ** 2).mean())
+    assert Covariance(np.ones(4), np.zeros((4, 2))).overlap == 0.0

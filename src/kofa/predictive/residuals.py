@@ -35,6 +35,7 @@ class Covariance:
     noise: Array  # (D,): δ
     loadings: Array  # (D, L): B
     n_factors: int = 0  # the first so many columns of B are the factors of F
+    n: float = np.inf  # ν and the rows that count, of which each is r rᵀ / n of C
 
     @cached_property
     def diagonal(self) -> Array:
@@ -88,6 +89,60 @@ class Covariance:
         mean = by_rows(z, B[u].T)
         return mean, self.noise[u] + ((B[u] @ M) * B[u]).sum(axis=1)
 
+    def each_given_rest(
+        self, r: Array, known: BoolArray, counted: BoolArray
+    ) -> tuple[Array, Array]:
+        """Means and variances of known residuals (m, D), each given the others that its row has.
+
+        With P = C^-1 of the known columns they are r_j − [P r]_j / P_jj and 1 / P_jj. Rows that are
+        `counted` in C are taken out of it: (n C − r rᵀ) / (n − 1), with a = P r of the inverse
+        (P + a aᵀ / (n − rᵀa)) (n − 1) / n.
+        """
+        mean, variance = np.zeros(known.shape), np.broadcast_to(self.diagonal, known.shape).copy()
+        for has, rows in by_pattern(known):
+            if has.any():
+                own = np.ix_(rows, has)
+                a, diagonal = self._by_inverse(r[own], has)
+                size, itself = (r[own] * a).sum(axis=1, keepdims=True), counted[rows, None]
+                back = itself / (self.n - size)
+                precision = diagonal + back * a**2
+                mean[own] = r[own] - a * (1.0 + back * size) / precision
+                variance[own] = 1.0 / precision / (1.0 - itself / self.n)
+        return mean, variance
+
+    def _by_inverse(self, r: Array, known: BoolArray) -> tuple[Array, Array]:
+        """P r and the diagonal of P of the known columns."""
+        B, u = self.loadings, ~known
+        if u.sum() >= known.sum():
+            P = symmetric_inverse(B[known] @ B[known].T + np.diag(self.noise[known]))
+            return by_rows(r, P), np.diagonal(P)
+        left, right = self.of_inverse
+        a = r / self.noise[known] - by_rows(by_rows(r, left[known]), right[known].T)
+        diagonal = 1.0 / self.noise[known] - (left[known] * right[known]).sum(axis=1)
+        if u.any():  # P_kk − P_ku P_uu^-1 P_uk
+            P_ku = -left[known] @ right[u].T
+            gain = P_ku @ symmetric_inverse(np.diag(1.0 / self.noise[u]) - left[u] @ right[u].T)
+            of_holes = -by_rows(by_rows(r, left[known]), right[u].T)
+            a, diagonal = a - by_rows(of_holes, gain.T), diagonal - (gain * P_ku).sum(axis=1)
+        return a, diagonal
+
+    @cached_property
+    def of_inverse(self) -> tuple[Array, Array]:
+        """G and H (D, L) of C^-1 = diag(1/δ) − G Hᵀ."""
+        H = self.loadings / self.noise[:, None]
+        return H @ symmetric_inverse(np.eye(H.shape[1]) + self.precision), H
+
+    @cached_property
+    def overlap(self) -> float:
+        """Mean squared correlation of what any two columns have beside what all others say."""
+        G, H = self.of_inverse
+        D = len(G)
+        diagonal = 1.0 / self.noise - (G * H).sum(axis=1)
+        G, H = (one / np.sqrt(diagonal)[:, None] for one in (G, H))
+        own = 1.0 / (self.noise * diagonal)
+        total = (own**2).sum() - 2.0 * own @ (G * H).sum(axis=1) + ((G.T @ G) * (H.T @ H)).sum()
+        return float(max(total - D, 0.0) / max(D * (D - 1.0), 1.0))
+
     @cached_property
     def precision(self) -> Array:
         """Bᵀ diag(1/δ) B."""
@@ -123,7 +178,7 @@ class Covariance:
         if self.dense is None:
             return self
         e, V = np.linalg.eigh(self.loadings @ self.loadings.T)
-        return Covariance(self.noise, V * np.sqrt(np.maximum(e, 0.0)))
+        return Covariance(self.noise, V * np.sqrt(np.maximum(e, 0.0)), n=self.n)
 
 
 def symmetric_inverse(A: Array) -> Array:
@@ -143,11 +198,16 @@ def fit(r: Array, seen: BoolArray, rows: IntArray, columns: IntArray) -> Covaria
 
     `rows`, `columns`: their ranks, by which some are drawn where they are many.
     """
-    some = first(rows, _MOST_ROWS)
+    some = counted(rows)
     r, seen, rows = np.where(seen, r, 0.0)[some], seen[some], rows[some]
     of_all = first(columns, _FOUND_ON)
     share = _prior_share(r[:, of_all], seen[:, of_all], rows, columns[of_all])
     return _with_share(r, seen, share, _ROUNDS).compact()
+
+
+def counted(rows: IntArray) -> IntArray:
+    """Of rows with these ranks those whose residuals count."""
+    return first(rows, _MOST_ROWS)
 
 
 def _with_share(r: Array, seen: BoolArray, share: float, rounds: int) -> Covariance:
@@ -168,7 +228,8 @@ def _posterior(r: Array, unsure: Covariance, share: float) -> Covariance:
     data = np.concatenate([r.T / np.sqrt(len(r)), unsure.loadings], axis=1)
     loadings, psi = factor_model(data, unsure.noise, len(r))
     B = np.concatenate([np.sqrt(share) * loadings, data], axis=1) / np.sqrt(1.0 + share)
-    return Covariance((share * psi + unsure.noise) / (1.0 + share), B, loadings.shape[1])
+    noise = (share * psi + unsure.noise) / (1.0 + share)
+    return Covariance(noise, B, loadings.shape[1], len(r) * (1.0 + share))
 
 
 def factor_model(X: Array, unsure: Array, n: float) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from kofa.kernels.outputs import resolution
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, IntArray, by_rows
+from kofa.linalg import Array, BoolArray, IntArray, by_rows
 from kofa.predictive import residuals, tangent
 from kofa.predictive.calibration import Calibration, calibrate, surprise
 from kofa.predictive.inputs import Inputs, Map, Source, learn
@@ -59,40 +59,66 @@ class ViewFromOthers:
 
         `own`: what is known of the view itself; such columns are as they are.
         """
-        mean, variance = self._from_others(known)
-        gaussian = self.calibration is None
-        found = self.regression
-        # Where views are not Gaussian, g′ / w̄ stands for a residual and 1 / w̄ for the noise.
-        std = np.sqrt(variance + found.scale * found.ratio)
-        spread = self.residuals.diagonal if gaussian else np.ones(len(found.mean))
-        shift, left = np.zeros(mean.shape), np.broadcast_to(spread, mean.shape)
+        mean, variance, more = self._from_others(known)
+        variance += more
+        std = np.sqrt(variance + self.regression.noise)
+        shift, left = np.zeros(mean.shape), np.broadcast_to(self.residuals.diagonal, mean.shape)
         if own is not None and own.mask.any():
-            seen = own.mask
-            away = own.values - mean
-            if not gaussian:
-                away = own.tangent(mean)[1] * found.scale * found.ratio
-            shift, rest = self.residuals.conditional(away / std, seen)
-            if gaussian:
-                left = rest
-            else:
-                shift = np.where(seen, 0.0, shift)
-        mean = mean + std * shift
-        if self.calibration is None:
-            return mean, std**2 * left
-        return self.calibration.of(mean, variance)
+            shift, left = self.residuals.conditional(self._away(own, mean) / std, own.mask)
+            if self.calibration is not None:
+                shift = np.where(own.mask, 0.0, shift)
+        return self._with_rest(mean, variance, shift, left)
 
-    def _from_others(self, known: Known) -> tuple[Array, Array]:
-        """Mean and variance but for the noise, nothing of the view itself known."""
+    def each_cell(
+        self, known: Known, own: Observed, in_fit: BoolArray, counted: BoolArray
+    ) -> tuple[Array, Array]:
+        """Mean and variance of each cell that is known, given all else that is known of its row.
+
+        Of rows that the regression has seen (`in_fit`), and whose residuals are `counted`, what
+        they say themselves is taken back: without a row, whose likelihood is nearly Gaussian with
+        the variance a, f has the variance v = h / (1 − h/a) where it had h, and η is less by v g′.
+        """
+        mean, variance, more = self._from_others(known)
+        a, itself = self.regression.noise / self.regression.share, own.mask & in_fit[:, None]
+        without = variance / np.maximum(1.0 - variance / a, np.finfo(float).eps)
+        mean -= np.where(itself, without * self._away(own, mean) / self.regression.noise, 0.0)
+        variance = np.where(itself, without, variance) + more
+        r = self._away(own, mean) / np.sqrt(variance + self.regression.noise)
+        # Of alternatives one value tells all
+        known_too = own.mask & (not own.likelihood.competing)
+        shift, left = self.residuals.each_given_rest(r, known_too, counted)
+        return self._with_rest(mean, variance, shift, left)
+
+    def _away(self, own: Observed, mean: Array) -> Array:
+        """Residuals or, where the view is not Gaussian, g′ / w̄; its noise is 1 / w̄."""
+        if self.calibration is None:
+            return np.where(own.mask, own.values - mean, 0.0)
+        return own.tangent(mean)[1] * self.regression.noise
+
+    def _with_rest(
+        self, mean: Array, variance: Array, shift: Array, left: Array
+    ) -> tuple[Array, Array]:
+        """The rest of the view moves the mean, and leaves so much of the variance."""
+        std = np.sqrt(variance + self.regression.noise)
+        if self.calibration is None:
+            return mean + std * shift, std**2 * left
+        return self.calibration.of(mean + std * shift, variance)
+
+    def _from_others(self, known: Known) -> tuple[Array, Array, Array]:
+        """Mean, and variance but for the noise, nothing of the view itself known.
+
+        Apart from it how much more than in the rows of the fit is left open of what is known.
+        """
         found, sources = self.regression, self.map
         features = sources.of_rows(known.n, known.features)
         along = by_rows(features, sources.projection)
-        itself = (features**2).sum(axis=1)
-        for name, more in known.beyond.items():
+        variance = found.variance(along, (features**2).sum(axis=1))
+        more = np.maximum(self.left_open(known) - self.open_in_fit, 0.0)
+        for name, beyond in known.beyond.items():
             if name in sources.sources:
-                itself = itself + sources.weights[name] * more / sources.sources[name].unit ** 2
-        variance = found.variance(along, itself)
-        variance += np.maximum(self.left_open(known) - self.open_in_fit, 0.0)
-        return found.mean + by_rows(along, found.coefficients), variance
+                unit = sources.sources[name].unit
+                more += found.scale * (sources.weights[name] / unit**2 * beyond)[:, None]
+        return found.mean + by_rows(along, found.coefficients), variance, more
 
     def left_open(self, known: Known) -> Array:
         """Variance by what rows leave open of their features: (n, D)."""
