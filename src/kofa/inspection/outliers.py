@@ -45,6 +45,7 @@ class _Residuals:
     value: Array  # (n, D) in the user's units
     expected: Array
     z: Array  # (n, D): their difference in units of its standard deviation; NaN where missing
+    square: Array  # (n,): the mean of z²
     freedom: Array  # (n,): so many squares that do not depend on each other vary as much
 
 
@@ -64,30 +65,32 @@ def _of_cells(
 ) -> _Residuals:
     """Of probabilities p, z is ±√(−2 log p): a rare value is no more of an outlier than rare."""
     targets = layer.encode(values)
-    if layer.curvature is None:
-        z = layer.of_all_columns((targets - mean) / np.sqrt(variance))
-        return _Residuals(values, layer.predict(mean, variance), z, _freedom(z, overlap))
+    shown = values if layer.curvature is None else targets
     if layer.has("probability"):
         expected = layer.probability(mean, variance)
         p = np.where(targets == 1, expected, 1.0 - expected)
         z = np.sign(targets - expected) * np.sqrt(-2.0 * np.log(np.clip(p, 1e-300, 1.0)))
     else:
         expected = layer.predict(mean, variance)
-        std = layer.std(mean, variance) if layer.has("std") else np.full_like(mean, np.nan)
-        z = (targets - expected) / std
+        if layer.curvature is None:
+            z = layer.of_all_columns((targets - mean) / np.sqrt(variance))
+        else:
+            std = layer.std(mean, variance) if layer.has("std") else np.full_like(mean, np.nan)
+            z = (targets - expected) / std
     if layer.competing:  # the label says all
         z = np.where(targets == 1, z, np.nan)
-    return _Residuals(targets, expected, z, _freedom(z, overlap))
-
-
-def _freedom(z: Array, overlap: float) -> Array:
-    """Of m squares any two of which have this correlation, m / (1 + (m − 1) correlation)."""
-    m = np.sum(~np.isnan(z), axis=1)
-    return np.asarray(m / (1.0 + np.maximum(m - 1.0, 0.0) * overlap))
+    m = np.maximum((~np.isnan(z)).sum(axis=1), 1)
+    # The sum of m squares varies as if m / (1 + (m − 1) ρ²) did not depend on each other.
+    return _Residuals(
+        shown, expected, z, np.nansum(z**2, axis=1) / m, m / (1.0 + (m - 1.0) * overlap)
+    )
 
 
 def _of_similarities(fitted: Fitted, name: str, values: Array, q: Latent) -> _Residuals:
-    """y − ⟨w⟩·z − b, whose variance is 1/τ − wᵀΣw where z has seen y, else that of predictions."""
+    """y − ⟨w⟩·z − b, whose variance is 1/τ − wᵀΣw where z has seen y, else that of predictions.
+
+    The less the factors leave of a similarity, the less it counts.
+    """
     one, posterior = fitted.views[name], fitted.posterior[name]
     targets, noise = one.encoder.encode(values), 1.0 / posterior.precision
     if posterior.blurred is None:
@@ -98,9 +101,10 @@ def _of_similarities(fitted: Fitted, name: str, values: Array, q: Latent) -> _Re
         mean, variance = linear_predictor(q, posterior.weights, blurred=posterior.blurred)
         variance = variance + noise
         noise = variance
-    z = (targets - mean) / np.sqrt(variance)
-    freedom = np.where(np.isnan(z), 0.0, variance / noise).sum(axis=1)
-    return _Residuals(targets, mean, z, freedom)
+    error = targets - mean
+    left = np.where(np.isnan(error), 0.0, variance / noise).sum(axis=1)
+    square = np.nansum(error**2 / noise, axis=1) / np.maximum(left, 1e-12)
+    return _Residuals(targets, mean, error / np.sqrt(variance), square, left)
 
 
 # ---------------------------------------------------------------- tables
@@ -123,16 +127,12 @@ def _samples(fitted: Fitted, found: Prediction) -> Any:
 
 
 def _tests(fitted: Fitted, found: Prediction, name: str, rows: IntArray) -> tuple[Array, Array]:
-    parts = [(_mean_square(one.z), one.freedom) for one in _parts(fitted, found, name)]
-    ratio, freedom = (np.concatenate(column)[rows] for column in zip(*parts, strict=True))
-    return _test(ratio, freedom)
+    parts = [(one.square, one.freedom) for one in _parts(fitted, found, name)]
+    square, freedom = (np.concatenate(column)[rows] for column in zip(*parts, strict=True))
+    return _test(square, freedom)
 
 
-def _mean_square(z: Array) -> Array:
-    return np.asarray(np.nansum(z**2, axis=1) / np.maximum(np.sum(~np.isnan(z), axis=1), 1))
-
-
-def _test(ratio: Array, freedom: Array) -> tuple[Array, Array]:
+def _test(square: Array, freedom: Array) -> tuple[Array, Array]:
     """Mean squares, and how likely they are to be larger.
 
     The cube root of a χ² variable is all but normal (Wilson & Hilferty). Where samples are many,
@@ -140,11 +140,11 @@ def _test(ratio: Array, freedom: Array) -> tuple[Array, Array]:
     never quite what the model says.
     """
     spread = 2.0 / (9.0 * np.maximum(freedom, 1e-12))
-    z = (np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread)
+    z = (np.cbrt(square) - (1.0 - spread)) / np.sqrt(spread)
     if len(z) >= _ENOUGH:
         z = z - np.median(z)
         z = z / max(1.0, 1.4826 * float(np.median(np.abs(z))))
-    return ratio, np.asarray(ndtr(-z))
+    return square, np.asarray(ndtr(-z))
 
 
 def _entries(fitted: Fitted, found: Prediction, threshold: float) -> Any:

@@ -81,6 +81,11 @@ class Covariance:
     def _by_loadings(self, r: Array, known: BoolArray) -> tuple[Array, Array]:
         """The same means and variances (rows, u) where C is never formed."""
         B, u = self.loadings, ~known
+        if u.sum() < B.shape[1]:
+            left, right = self.of_inverse
+            rest = symmetric_inverse(np.diag(1.0 / self.noise[u]) - left[u] @ right[u].T)
+            gain = rest @ left[u]
+            return by_rows(by_rows(r[:, known], right[known]), gain.T), np.diagonal(rest)
         fewer = u if u.sum() < known.sum() else known
         part = (B[fewer] / self.noise[fewer, None]).T @ B[fewer]
         inner = self.precision - part if fewer is u else part
