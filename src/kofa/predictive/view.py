@@ -61,10 +61,10 @@ class ViewFromOthers:
         """
         mean, variance, more = self._from_others(known)
         variance += more
-        std = np.sqrt(variance + self.regression.noise)
         shift, left = np.zeros(mean.shape), np.broadcast_to(self.residuals.diagonal, mean.shape)
         if own is not None and own.mask.any():
-            shift, left = self.residuals.conditional(self._away(own, mean) / std, own.mask)
+            r = self._standardised(own, mean, variance)
+            shift, left = self.residuals.conditional(r, own.mask)
             if self.calibration is not None:
                 shift = np.where(own.mask, 0.0, shift)
         return self._with_rest(mean, variance, shift, left)
@@ -81,19 +81,29 @@ class ViewFromOthers:
         mean, variance, more = self._from_others(known)
         a, itself = self.regression.noise / self.regression.share, own.mask & in_fit[:, None]
         without = variance / np.maximum(1.0 - variance / a, np.finfo(float).eps)
-        mean -= np.where(itself, without * self._away(own, mean) / self.regression.noise, 0.0)
+        mean -= np.where(itself, without * self._slope(own, mean), 0.0)
         variance = np.where(itself, without, variance) + more
-        r = self._away(own, mean) / np.sqrt(variance + self.regression.noise)
+        r = self._standardised(own, mean, variance)
         # Of alternatives one value tells all
         known_too = own.mask & (not own.likelihood.competing)
         shift, left = self.residuals.each_given_rest(r, known_too, counted)
         return self._with_rest(mean, variance, shift, left)
 
-    def _away(self, own: Observed, mean: Array) -> Array:
-        """Residuals or, where the view is not Gaussian, g′ / w̄; its noise is 1 / w̄."""
+    def _slope(self, own: Observed, mean: Array) -> Array:
+        """g′ of what is known."""
         if self.calibration is None:
-            return np.where(own.mask, own.values - mean, 0.0)
-        return own.tangent(mean)[1] * self.regression.noise
+            return np.where(own.mask, own.values - mean, 0.0) / self.regression.noise
+        return own.tangent(mean)[1]
+
+    def _standardised(self, own: Observed, mean: Array, variance: Array) -> Array:
+        """Residuals in deviations; where the view is not Gaussian, its pull stands for them.
+
+        The pull of a Gaussian is its residual over the variance.
+        """
+        std = np.sqrt(variance + self.regression.noise)
+        if self.calibration is None:
+            return np.where(own.mask, own.values - mean, 0.0) / std
+        return own.pull(mean, variance) * std
 
     def _with_rest(
         self, mean: Array, variance: Array, shift: Array, left: Array
@@ -176,7 +186,10 @@ def follow(
         data.typical,
         partial(surprise, data),
     )
-    return left.regression, calibrate(data, left)
+    variance = left.variance + left.regression.noise
+    stand_in = np.where(data.mask, data.pull(left.eta, left.variance) * variance, np.nan)
+    found = replace(left.regression, left_out=stand_in, left_out_std=np.sqrt(variance))
+    return found, calibrate(data, left)
 
 
 def _standardised(Y: Array) -> Array:
