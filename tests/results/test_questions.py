@@ -161,6 +161,25 @@ def test_missing_views_of_new_samples_are_filled_first():
     assert (np.abs(z) < 1.645).mean() == pytest.approx(0.9, abs=0.04)
 
 
+@pytest.mark.parametrize("kind", [kofa.Real, kofa.Binary])
+def test_rows_that_lack_a_view_are_filled_as_well_as_if_no_row_had_it(kind):
+    """What the view leaves open is common to the columns, which tell of it."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(500, 3))
+    x, y = (z @ rng.normal(size=(3, 30)) + rng.normal(size=(500, 30)) for _ in range(2))
+    x = x if kind is kofa.Real else (x > 0).astype(float)
+    hidden = rng.random((200, 30)) < 0.2
+    asked = {"x": np.where(hidden, np.nan, x[300:])}
+    errors = []
+    for tables in ({"x": x[:300], "y": y[:300]}, {"x": x[:300]}):
+        model = kofa.FactorModel(
+            {"x": kind(), "y": kofa.Real()} if "y" in tables else {"x": kind()}
+        )
+        filled = model.fit(tables).impute(asked)["x"]
+        errors.append(((filled - x[300:])[hidden] ** 2).mean())
+    assert errors[0] < 1.03 * errors[1]
+
+
 def test_classes_have_probabilities():
     X, y = load_iris(return_X_y=True)
     rows = np.random.default_rng(0).permutation(150)
