@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 
 import kofa
 from conftest import KINDS, mixed, two_views
@@ -616,3 +617,82 @@ def test_models_of_constant_columns_are_kept(rng, tmp_path):
     np.testing.assert_array_equal(
         again.reconstruct({"x": x})["x"], model.reconstruct({"x": x})["x"]
     )
+
+
+# ---------------------------------------------------------------- predictions
+
+
+def columns_that_follow():
+    """x of 40 independent columns, y of six that follow from it."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(800, 40))
+    return x, x @ rng.normal(size=(40, 6)) / np.sqrt(40) + 0.5 * rng.normal(size=(800, 6))
+
+
+def test_more_rows_do_not_hurt():
+    x, y = columns_that_follow()
+    scores = []
+    for n in (50, 100, 200, 299, 300, 301, 500):
+        model = kofa.FactorModel().fit({"x": x[:n], "y": y[:n]})
+        scores.append(r2_score(y[500:], model.predict({"x": x[500:]}, "y")))
+    assert min(np.diff(scores)) > -0.02
+    assert scores[-1] > 0.7
+
+
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+def test_knowing_more_of_a_view_does_not_hurt(outputs):
+    x, y = columns_that_follow()
+    model = kofa.FactorModel(outputs=outputs).fit({"x": x[:200], "y": y[:200]})
+    scores = []
+    for n_known in (0, 1, 3, 5):
+        asked = np.where(np.arange(6) < n_known, y[500:], np.nan)
+        filled = model.impute({"x": x[500:], "y": asked})["y"]
+        scores.append(r2_score(y[500:, 5], filled[:, 5]))
+    assert min(scores[1:]) > scores[0] - 0.01
+    assert scores[0] > 0.6
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.filterwarnings("ignore:Holes of .* stay")
+def test_all_that_predicts_gives_one_answer(rng, kernel):
+    """Not even rounding differs. Nor, but for that, whether the view is an output; kernels do."""
+    data, new = two_views(rng), two_views(np.random.default_rng(1))
+    answers = []
+    for outputs in (None, ["y"]):
+        model = fit({"x": kofa.Real(kernel=kernel), "y": kofa.Real()}, data, outputs=outputs)
+        predicted = model.predict({"x": new["x"]}, "y")
+        (median,) = model.predict_quantiles({"x": new["x"]}, "y", [0.5])
+        filled = model.impute({"x": new["x"], "y": np.full_like(new["y"], np.nan)})["y"]
+        some = np.where(np.arange(60)[:, None] < 30, np.nan, new["y"])
+        among = model.impute({"x": new["x"], "y": some})["y"]
+        for one in (median, filled):
+            np.testing.assert_array_equal(one, predicted)
+        np.testing.assert_array_equal(among[:30], predicted[:30])
+        answers.append(predicted)
+    if kernel is None:  # widths are learnt from outputs
+        np.testing.assert_allclose(*answers, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_factors_of_a_sample_do_not_depend_on_what_others_have(rng, kernel):
+    data, new = two_views(rng), two_views(np.random.default_rng(1))
+    model = fit({"x": kofa.Real(kernel=kernel), "y": kofa.Real()}, data, outputs=["y"])
+    alone = model.transform({"y": new["y"][:5]})
+    new["x"][:5] = np.nan
+    np.testing.assert_array_equal(model.transform(new)[:5], alone)
+    assert np.abs(alone).max() > 0.1
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("outputs", [None, ["y"]])
+def test_order_of_rows_does_not_matter_to_predictions(rng, kernel, outputs):
+    """Sums in another order differ by rounding, which sweeps of factors multiply by some."""
+    data, new = two_views(rng), two_views(np.random.default_rng(1))
+    data["y"][rng.random(data["y"].shape) < 0.1] = np.nan
+    views = {"x": kofa.Real(kernel=kernel), "y": kofa.Real()}
+    order = rng.permutation(60)
+    one = fit(views, data, outputs=outputs)
+    other = fit(views, {name: y[order] for name, y in data.items()}, outputs=outputs)
+    for asked in ({"x": new["x"]}, {"x": new["x"], "y": np.where(new["y"] > 0, np.nan, new["y"])}):
+        predicted = (model.predict_quantiles(asked, "y", [0.3]) for model in (one, other))
+        np.testing.assert_allclose(*predicted, atol=1e-6)

@@ -100,6 +100,38 @@ def test_outputs_are_judged_by_their_prediction(rng):
     assert (table.p < 0.05).mean() < 0.12
 
 
+def test_a_row_of_the_fit_is_judged_as_if_left_out():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 10))
+    y = x[:, :4] @ rng.normal(size=(4, 30)) + rng.normal(size=(60, 30))
+    some = range(0, 60, 6)
+
+    def z_of_y(model, rows):
+        table = model.outliers({"x": x[rows], "y": y[rows]}, by="entry", threshold=0.0)
+        return table[table["view"] == "y"].sort_values(["sample", "feature"]).z.to_numpy()
+
+    model = kofa.FactorModel().fit({"x": x, "y": y})
+    inside = z_of_y(model, list(some))
+    left_out = [
+        z_of_y(kofa.FactorModel().fit({"x": x[rest], "y": y[rest]}), [i])
+        for i in some
+        for rest in [np.arange(60) != i]
+    ]
+    assert inside.std() == pytest.approx(np.concatenate(left_out).std(), rel=0.1)
+    assert np.sqrt(np.mean((inside - np.concatenate(left_out)) ** 2)) < 0.2
+    x = x + 0.01  # rows that are new
+    assert z_of_y(model, list(some)).std() < 0.9 * inside.std()
+
+
+def test_a_model_without_its_rows_does_not_know_them_again(rng, tmp_path):
+    x = rng.normal(size=(50, 2)) @ rng.normal(size=(2, 8)) + rng.normal(size=(50, 8))
+    model = kofa.FactorModel().fit({"x": x}, predict=["x"])
+    model.save(tmp_path / "m.kofa", rows=False)
+    kept = kofa.load(tmp_path / "m.kofa")
+    asked = {"data": {"x": x}, "by": "entry", "threshold": 0.0}
+    assert kept.outliers(**asked).z.std() < model.outliers(**asked).z.std()
+
+
 def test_kernels_have_samples_and_no_entries(rng):
     x = rng.normal(size=(60, 2))
     model = kofa.FactorModel({"x": kofa.Real(kernel="rbf")}, tol=1e-2).fit({"x": x})

@@ -84,3 +84,52 @@ def test_the_order_of_rows_does_not_matter():
     np.testing.assert_allclose(
         one.conditional(some, known)[0], other.conditional(some, known)[0], atol=1e-8
     )
+
+
+@pytest.mark.parametrize("n_columns", [6, 30])
+@pytest.mark.parametrize("n_holes", [0, 2, 4])
+def test_each_column_given_the_others(n_columns, n_holes):
+    r, _ = drawn(12, n_columns)
+    known = np.ones(r.shape, dtype=bool)
+    known[:, RNG(1).permutation(n_columns)[: n_holes * n_columns // 6]] = False
+    C = fit(r, np.ones(r.shape, dtype=bool), ranks(12), ranks(n_columns))
+    without = C.loadings @ C.loadings.T + np.diag(C.noise)
+    without = (C.n * without - np.outer(r[3], r[3])) / (C.n - 1.0)
+    mean, variance = C.each_given_rest(np.where(known, r, 0.0), known, np.arange(12) == 3)
+    for row, matrix in ((3, without), (4, C.loadings @ C.loadings.T + np.diag(C.noise))):
+        for j in np.flatnonzero(known[row]):
+            rest = known[row] & (np.arange(n_columns) != j)
+            gain = np.linalg.solve(matrix[np.ix_(rest, rest)], matrix[rest, j])
+            np.testing.assert_allclose(mean[row, j], gain @ r[row, rest], atol=1e-8)
+            left = matrix[j, j] - gain @ matrix[rest, j]
+            np.testing.assert_allclose(variance[row, j], left, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_columns", [6, 30])
+@pytest.mark.parametrize("n_known", [0, 1, 4])
+def test_what_columns_of_a_row_have_in_common_is_as_factors_more(n_columns, n_known):
+    r, _ = drawn(12, n_columns)
+    C = fit(r, np.ones(r.shape, dtype=bool), ranks(12), ranks(n_columns))
+    known = np.tile(np.arange(n_columns) < n_known * n_columns // 6, (12, 1))
+    A = RNG(2).normal(size=(n_columns, 3))
+    more = Covariance(C.noise, np.hstack([C.loadings, A]))
+    for got, wanted, plain in zip(
+        C.conditional(r, known, {5: A}), more.conditional(r, known), C.conditional(r, known),
+        strict=True,
+    ):  # fmt: skip
+        np.testing.assert_allclose(got[5], wanted[5], atol=1e-8)
+        np.testing.assert_array_equal(got[:5], plain[:5])
+    none = np.zeros(12, dtype=bool)
+    for got, wanted in zip(
+        C.each_given_rest(r, known, none, {5: A}), more.each_given_rest(r, known, none),
+        strict=True,
+    ):  # fmt: skip
+        np.testing.assert_allclose(got[5][known[5]], wanted[5][known[5]], atol=1e-8)
+
+
+def test_overlap_is_the_mean_squared_partial_correlation():
+    C = Covariance(RNG(0).uniform(0.2, 1.0, 9), RNG(1).normal(size=(9, 3)))
+    P = np.linalg.inv(C.loadings @ C.loadings.T + np.diag(C.noise))
+    R = P / np.sqrt(np.outer(np.diagonal(P), np.diagonal(P)))
+    np.testing.assert_allclose(C.overlap, (R[~np.eye(9, dtype=bool)] ** 2).mean())
+    assert Covariance(np.ones(4), np.zeros((4, 2))).overlap == 0.0

@@ -234,7 +234,9 @@ class FactorTables(HasFit):
         return bound_terms(self._fitted)
 
     def outliers(self, data: Any, by: str = "sample", threshold: float = OUTLYING) -> Any:
-        """Samples, or single values, that are unlike the others given their factors.
+        """Samples, or single values, that are unlike what all else that is known of them says.
+
+        A sample that has what one of the fit has, in every view, is judged as if it was left out.
 
         Parameters
         ----------
@@ -248,10 +250,10 @@ class FactorTables(HasFit):
         Returns
         -------
         DataFrame
-            By "sample": ``sample``, ``view``; ``statistic``, the mean of squared residuals in units
-            of the noise (or deviances), about one; ``p`` by their distribution over the samples,
-            and ``q`` by Benjamini and Hochberg. By "entry": ``sample``, ``view``, ``feature``,
-            ``value``, ``expected`` and ``z``, the furthest first.
+            By "sample": ``sample``, ``view``; ``statistic``, the mean of z² of its values, about
+            one; ``p`` by their distribution over the samples, and ``q`` by Benjamini and Hochberg.
+            By "entry": ``sample``, ``view``, ``feature``, ``value``, ``expected`` and ``z``, the
+            furthest first.
 
         Examples
         --------

@@ -25,6 +25,15 @@ def ranks_of_stored(tables: Iterable[Values]) -> IntArray:
     return _ranks(np.asarray(total))
 
 
+def fingerprints(tables: Iterable[Array]) -> IntArray:
+    """A number for each row that others hardly have: (n,); each value in its column counts."""
+    total: IntArray = np.zeros(1, dtype=np.uint64)
+    for values in tables:
+        column = _mixed(np.arange(values.shape[1], dtype=np.uint64))
+        total = _mixed(total + _mixed(_cells(values) + column).sum(axis=1, dtype=np.uint64))
+    return np.asarray(total)
+
+
 def _sums(values: Array) -> IntArray:
     return np.asarray(_cells(values).sum(axis=1, dtype=np.uint64))
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kofa.likelihoods.base import Likelihood
+from kofa.likelihoods.cubature import gauss_hermite
 from kofa.linalg import Array, BoolArray
+
+_NODES = 12  # of a rule for η
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,17 @@ class Observed:
         """Log-likelihood and slope of each entry at η (n, D), zero where missing."""
         value, slope = self.likelihood.tangent(self.values, eta)
         return np.where(self.mask, value, 0.0), np.where(self.mask, slope, 0.0)
+
+    def pull(self, mean: Array, variance: Array) -> Array:
+        """∂/∂mean of log E p(t | η), η ~ N(mean, variance): the mean of g′ given t; (n, D)."""
+        nodes, log_weights = gauss_hermite(_NODES)
+        total, slopes, highest = 0.0, 0.0, np.full(mean.shape, -np.inf)
+        for x, log_weight in zip(nodes, log_weights, strict=True):  # all at once are too many
+            value, slope = self.tangent(mean + np.sqrt(variance) * x)
+            before, highest = highest, np.maximum(highest, value + log_weight)
+            weight, shrunk = np.exp(value + log_weight - highest), np.exp(before - highest)
+            total, slopes = total * shrunk + weight, slopes * shrunk + weight * slope
+        return np.asarray(slopes / total)
 
     @property
     def typical(self) -> Array:

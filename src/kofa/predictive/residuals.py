@@ -8,9 +8,10 @@ for each factor and each row; it is never formed where a view has more columns t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,6 +28,10 @@ _FOUND_ON = 300  # columns from which ν is found, at most
 _MOST_ROWS = 2000  # whose residuals count
 _TINY = float(np.finfo(float).tiny)
 
+Product = Callable[[Array], Array]  # of rows with a matrix
+Shared = Mapping[int, Array]  # by row
+NOTHING: Shared = MappingProxyType({})
+
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
@@ -35,6 +40,7 @@ class Covariance:
     noise: Array  # (D,): δ
     loadings: Array  # (D, L): B
     n_factors: int = 0  # the first so many columns of B are the factors of F
+    n: float = np.inf  # ν and the rows that count, of which each is r rᵀ / n of C
 
     @cached_property
     def diagonal(self) -> Array:
@@ -46,21 +52,40 @@ class Covariance:
         B = self.loadings
         return B @ B.T + np.diag(self.noise) if B.shape[0] <= B.shape[1] else None
 
-    def conditional(self, r: Array, known: BoolArray) -> tuple[Array, Array]:
-        """Means and variances of residuals (m, D) given those known, which stay as they are."""
+    def conditional(
+        self, r: Array, known: BoolArray, shared: Shared = NOTHING
+    ) -> tuple[Array, Array]:
+        """Means and variances of residuals (m, D) given those known, which stay as they are.
+
+        `shared`: A (D, k) of some rows, whose covariance is C + A Aᵀ.
+        """
         mean, variance = np.where(known, r, 0.0), np.where(known, 0.0, self.diagonal)
         for has, rows in by_pattern(known):
-            if has.any() and not has.all():
+            mine = [n for n in rows if n in shared]
+            if not has.any():
+                for n in mine:
+                    variance[n] += (shared[n] ** 2).sum(axis=1)
+            elif not has.all():
+                expect, rest = self._given(has)
                 own = np.ix_(rows, ~has)
-                if self.dense is not None:
-                    gain, rest = self._given(has)
-                    mean[own] = by_rows(r[np.ix_(rows, has)], gain)
-                    variance[own] = np.diagonal(rest)
-                else:
-                    mean[own], variance[own] = self._by_loadings(r[rows], has)
+                mean[own], variance[own] = expect(r[np.ix_(rows, has)]), rest
+                times, _ = self._inverse_of(has) if mine else (expect, rest)
+                for n in mine:
+                    A = shared[n]
+                    PA, W = _told(times, A[has])
+                    beyond = A[~has] - expect(A[has].T).T
+                    mean[n, ~has] += beyond @ (W @ (PA @ r[n, has]))
+                    variance[n, ~has] += ((beyond @ W) * beyond).sum(axis=1)
         return mean, variance
 
-    def _given(self, known: BoolArray) -> tuple[Array, Array]:
+    def _given(self, known: BoolArray) -> tuple[Product, Array]:
+        """What rows of known columns say of unknown ones, and the variance these keep."""
+        if self.dense is None:
+            return self._by_loadings(known)
+        gain, rest = self._gain(known)
+        return partial(by_rows, B=gain), np.diagonal(rest)
+
+    def _gain(self, known: BoolArray) -> tuple[Array, Array]:
         """How unknown columns follow from known ones (o, u), and what covariance they keep."""
         assert self.dense is not None
         if 2 * known.sum() > len(known):  # the unknown ones are fewer: C_u|o = (P_uu)^-1
@@ -77,16 +102,84 @@ class Covariance:
         assert self.dense is not None
         return symmetric_inverse(self.dense)
 
-    def _by_loadings(self, r: Array, known: BoolArray) -> tuple[Array, Array]:
-        """The same means and variances (rows, u) where C is never formed."""
+    def _by_loadings(self, known: BoolArray) -> tuple[Product, Array]:
+        """The same where C is never formed."""
         B, u = self.loadings, ~known
-        fewer = u if u.sum() < known.sum() else known
-        part = (B[fewer] / self.noise[fewer, None]).T @ B[fewer]
-        inner = self.precision - part if fewer is u else part
-        M: Array = np.linalg.inv(np.eye(B.shape[1]) + inner).astype(float)
-        z = by_rows(by_rows(r[:, known] / self.noise[known], B[known]), M)
-        mean = by_rows(z, B[u].T)
-        return mean, self.noise[u] + ((B[u] @ M) * B[u]).sum(axis=1)
+        if u.sum() < B.shape[1]:
+            left, right = self.of_inverse
+            rest = symmetric_inverse(np.diag(1.0 / self.noise[u]) - left[u] @ right[u].T)
+            first, second, variance = right[known], (rest @ left[u]).T, np.diagonal(rest)
+        else:
+            fewer = u if u.sum() < known.sum() else known
+            part = (B[fewer] / self.noise[fewer, None]).T @ B[fewer]
+            inner = self.precision - part if fewer is u else part
+            M: Array = np.linalg.inv(np.eye(B.shape[1]) + inner).astype(float)
+            first, second = (B[known] / self.noise[known, None]) @ M, B[u].T
+            variance = self.noise[u] + ((B[u] @ M) * B[u]).sum(axis=1)
+        return lambda r: by_rows(by_rows(r, first), second), variance
+
+    def each_given_rest(
+        self, r: Array, known: BoolArray, counted: BoolArray, shared: Shared = NOTHING
+    ) -> tuple[Array, Array]:
+        """Means and variances of known residuals (m, D), each given the others that its row has.
+
+        With P = C^-1 of the known columns they are r_j − [P r]_j / P_jj and 1 / P_jj. Rows that are
+        `counted` in C are taken out of it: (n C − r rᵀ) / (n − 1), with a = P r of the inverse
+        (P + a aᵀ / (n − rᵀa)) (n − 1) / n. `shared`: A of some rows, whose covariance is C + A Aᵀ.
+        """
+        mean, variance = np.zeros(known.shape), np.broadcast_to(self.diagonal, known.shape).copy()
+        for has, rows in by_pattern(known):
+            if has.any():
+                own = np.ix_(rows, has)
+                times, diagonal = self._inverse_of(has)
+                a, precision = times(r[own]), np.tile(diagonal, (len(rows), 1))
+                for i, n in enumerate(rows):
+                    if n in shared:
+                        PA, W = _told(times, shared[n][has])
+                        a[i] -= (W @ (PA @ r[n, has])) @ PA
+                        precision[i] -= ((W @ PA) * PA).sum(axis=0)
+                size, itself = (r[own] * a).sum(axis=1, keepdims=True), counted[rows, None]
+                back = itself / (self.n - size)
+                precision += back * a**2
+                mean[own] = r[own] - a * (1.0 + back * size) / precision
+                variance[own] = 1.0 / precision / (1.0 - itself / self.n)
+        return mean, variance
+
+    def _inverse_of(self, known: BoolArray) -> tuple[Product, Array]:
+        """The product of rows with P of the known columns, and the diagonal of P."""
+        B, u = self.loadings, ~known
+        if u.sum() >= known.sum():
+            P = symmetric_inverse(B[known] @ B[known].T + np.diag(self.noise[known]))
+            return partial(by_rows, B=P), np.diagonal(P)
+        left, right = self.of_inverse
+        noise, first, second = self.noise[known], left[known], right[known].T
+        diagonal = 1.0 / noise - (first * right[known]).sum(axis=1)
+        # P_kk − P_ku P_uu^-1 P_uk
+        P_ku = -first @ right[u].T
+        gain = P_ku @ symmetric_inverse(np.diag(1.0 / self.noise[u]) - left[u] @ right[u].T)
+
+        def times(r: Array) -> Array:
+            along = by_rows(r, first)
+            return r / noise - by_rows(along, second) + by_rows(by_rows(along, right[u].T), gain.T)
+
+        return times, diagonal - (gain * P_ku).sum(axis=1)
+
+    @cached_property
+    def of_inverse(self) -> tuple[Array, Array]:
+        """G and H (D, L) of C^-1 = diag(1/δ) − G Hᵀ."""
+        H = self.loadings / self.noise[:, None]
+        return H @ symmetric_inverse(np.eye(H.shape[1]) + self.precision), H
+
+    @cached_property
+    def overlap(self) -> float:
+        """Mean squared correlation of what any two columns have beside what all others say."""
+        G, H = self.of_inverse
+        D = len(G)
+        diagonal = 1.0 / self.noise - (G * H).sum(axis=1)
+        G, H = (one / np.sqrt(diagonal)[:, None] for one in (G, H))
+        own = 1.0 / (self.noise * diagonal)
+        total = (own**2).sum() - 2.0 * own @ (G * H).sum(axis=1) + ((G.T @ G) * (H.T @ H)).sum()
+        return float(max(total - D, 0.0) / max(D * (D - 1.0), 1.0))
 
     @cached_property
     def precision(self) -> Array:
@@ -104,7 +197,7 @@ class Covariance:
         total = np.zeros_like(self.dense)
         for has, rows in by_pattern(known):
             if not has.all():
-                total[np.ix_(~has, ~has)] += len(rows) * self._given(has)[1]
+                total[np.ix_(~has, ~has)] += len(rows) * self._gain(has)[1]
         e, V = np.linalg.eigh(total / len(known))
         return Covariance(np.zeros(len(e)), V * np.sqrt(np.maximum(e, 0.0)))
 
@@ -123,7 +216,13 @@ class Covariance:
         if self.dense is None:
             return self
         e, V = np.linalg.eigh(self.loadings @ self.loadings.T)
-        return Covariance(self.noise, V * np.sqrt(np.maximum(e, 0.0)))
+        return Covariance(self.noise, V * np.sqrt(np.maximum(e, 0.0)), n=self.n)
+
+
+def _told(times: Product, A: Array) -> tuple[Array, Array]:
+    """AᵀP of known columns, and (I + AᵀPA)^-1: what they leave open of factors with loadings A."""
+    PA = times(A.T)
+    return PA, symmetric_inverse(np.eye(len(PA)) + PA @ A)
 
 
 def symmetric_inverse(A: Array) -> Array:
@@ -143,11 +242,16 @@ def fit(r: Array, seen: BoolArray, rows: IntArray, columns: IntArray) -> Covaria
 
     `rows`, `columns`: their ranks, by which some are drawn where they are many.
     """
-    some = first(rows, _MOST_ROWS)
+    some = counted(rows)
     r, seen, rows = np.where(seen, r, 0.0)[some], seen[some], rows[some]
     of_all = first(columns, _FOUND_ON)
     share = _prior_share(r[:, of_all], seen[:, of_all], rows, columns[of_all])
     return _with_share(r, seen, share, _ROUNDS).compact()
+
+
+def counted(rows: IntArray) -> IntArray:
+    """Of rows with these ranks those whose residuals count."""
+    return first(rows, _MOST_ROWS)
 
 
 def _with_share(r: Array, seen: BoolArray, share: float, rounds: int) -> Covariance:
@@ -168,7 +272,8 @@ def _posterior(r: Array, unsure: Covariance, share: float) -> Covariance:
     data = np.concatenate([r.T / np.sqrt(len(r)), unsure.loadings], axis=1)
     loadings, psi = factor_model(data, unsure.noise, len(r))
     B = np.concatenate([np.sqrt(share) * loadings, data], axis=1) / np.sqrt(1.0 + share)
-    return Covariance((share * psi + unsure.noise) / (1.0 + share), B, loadings.shape[1])
+    noise = (share * psi + unsure.noise) / (1.0 + share)
+    return Covariance(noise, B, loadings.shape[1], len(r) * (1.0 + share))
 
 
 def factor_model(X: Array, unsure: Array, n: float) -> tuple[Array, Array]:

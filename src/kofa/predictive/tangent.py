@@ -207,11 +207,6 @@ def _as_regression(
     left = np.maximum(1.0 - h * bend, 0.05)
     eta_without = np.where(seen, mode.eta - h * slope / left, mode.eta)
     variance_without = np.where(seen, h / left, h)
-    # Residuals of pseudo-observations where the other rows expect η
-    pull = tangent(eta_without)[1] / mode.bend
-    std = np.sqrt(1.0 / mode.bend + variance_without)
-    e = spectrum.e[:, None]
-    found = Regression(
-        spectrum.e, n, mode.bias, lam, share, s, mode.f / e, np.where(seen, pull, np.nan), std
-    )
+    none, e = np.zeros((0, 0)), spectrum.e[:, None]
+    found = Regression(spectrum.e, n, mode.bias, lam, share, s, mode.f / e, none, none)
     return LeftOut(found, eta_without, variance_without)

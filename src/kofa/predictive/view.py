@@ -10,7 +10,7 @@ import numpy as np
 
 from kofa.kernels.outputs import resolution
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, IntArray, by_rows
+from kofa.linalg import Array, BoolArray, IntArray, by_rows
 from kofa.predictive import residuals, tangent
 from kofa.predictive.calibration import Calibration, calibrate, surprise
 from kofa.predictive.inputs import Inputs, Map, Source, learn
@@ -22,6 +22,7 @@ from kofa.predictive.residuals import Covariance
 FACTORS = " factors"  # the source of factors; no view has such a name
 _LEARNING_ROWS = 500  # from which the weights of kernels are learnt
 _LEARNING_COLUMNS = 300
+_NEGLIGIBLE = 1e-6  # of the variance of a column
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,17 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
+class FromOthers:
+    """What other views say of a view: (n, D) all."""
+
+    mean: Array
+    variance: Array  # but for the noise, and for what columns have in common
+    std: Array  # with the noise
+    shared: Array  # variance that columns have in common, since features of rows are left open
+    beyond_fit: Array  # how much of it the rows of the fit do not have
+
+
+@dataclass(frozen=True, eq=False)
 class ViewFromOthers:
     """How a view follows from features of the other views, and its columns from each other."""
 
@@ -59,56 +71,118 @@ class ViewFromOthers:
 
         `own`: what is known of the view itself; such columns are as they are.
         """
-        mean, variance = self._from_others(known)
-        gaussian = self.calibration is None
-        found = self.regression
-        # Where views are not Gaussian, g′ / w̄ stands for a residual and 1 / w̄ for the noise.
-        std = np.sqrt(variance + found.scale * found.ratio)
-        spread = self.residuals.diagonal if gaussian else np.ones(len(found.mean))
-        shift, left = np.zeros(mean.shape), np.broadcast_to(spread, mean.shape)
+        f = self._from_others(known)
+        shift, left = np.zeros(f.mean.shape), self.residuals.diagonal + f.shared / f.std**2
         if own is not None and own.mask.any():
-            seen = own.mask
-            away = own.values - mean
-            if not gaussian:
-                away = own.tangent(mean)[1] * found.scale * found.ratio
-            shift, rest = self.residuals.conditional(away / std, seen)
-            if gaussian:
-                left = rest
-            else:
-                shift = np.where(seen, 0.0, shift)
-        mean = mean + std * shift
-        if self.calibration is None:
-            return mean, std**2 * left
-        return self.calibration.of(mean, variance)
+            r = self._standardised(own, f)
+            shift, left = self.residuals.conditional(r, own.mask, self._in_common(known, f))
+            if self.calibration is not None:
+                shift = np.where(own.mask, 0.0, shift)
+        return self._with_rest(f, shift, left)
 
-    def _from_others(self, known: Known) -> tuple[Array, Array]:
-        """Mean and variance but for the noise, nothing of the view itself known."""
+    def each_cell(
+        self, known: Known, own: Observed, in_fit: BoolArray, counted: BoolArray
+    ) -> tuple[Array, Array]:
+        """Mean and variance of each cell that is known, given all else that is known of its row.
+
+        Of rows that the regression has seen (`in_fit`), and whose residuals are `counted`, what
+        they say themselves is taken back.
+        """
+        f = self._from_others(known, own, own.mask & in_fit[:, None])
+        # Of alternatives one value tells all
+        known_too = own.mask & (not own.likelihood.competing)
+        r, shared = self._standardised(own, f), self._in_common(known, f)
+        shift, left = self.residuals.each_given_rest(r, known_too, counted, shared)
+        return self._with_rest(f, shift, left)
+
+    def _slope(self, own: Observed, mean: Array) -> Array:
+        """g′ of what is known."""
+        if self.calibration is None:
+            return np.where(own.mask, own.values - mean, 0.0) / self.regression.noise
+        return own.tangent(mean)[1]
+
+    def _standardised(self, own: Observed, f: FromOthers) -> Array:
+        """Residuals in deviations; where the view is not Gaussian, its pull stands for them.
+
+        The pull of a Gaussian is its residual over the variance.
+        """
+        if self.calibration is None:
+            return np.where(own.mask, own.values - f.mean, 0.0) / f.std
+        return own.pull(f.mean, f.variance + f.shared) * (f.std + f.shared / f.std)
+
+    def _with_rest(self, f: FromOthers, shift: Array, left: Array) -> tuple[Array, Array]:
+        """The rest of the view moves the mean, and leaves so much of the variance."""
+        mean = f.mean + f.std * shift
+        if self.calibration is None:
+            return mean, f.std**2 * left
+        return self.calibration.of(mean, f.variance + f.shared)
+
+    def _from_others(
+        self, known: Known, own: Observed | None = None, itself: BoolArray | None = None
+    ) -> FromOthers:
+        """What follows from the others, without what cells of the fit say of `itself`.
+
+        Without a row, whose likelihood is nearly Gaussian with the variance a, f has the variance
+        v = h / (1 − h/a) where it had h, and is less by v g′.
+        """
         found, sources = self.regression, self.map
         features = sources.of_rows(known.n, known.features)
         along = by_rows(features, sources.projection)
-        itself = (features**2).sum(axis=1)
-        for name, more in known.beyond.items():
+        mean = found.mean + by_rows(along, found.coefficients)
+        variance = found.variance(along, (features**2).sum(axis=1))
+        if own is not None and itself is not None:
+            share = variance * found.share / np.where(found.noise > 0, found.noise, 1.0)
+            without = variance / np.maximum(1.0 - share, np.finfo(float).eps)
+            mean -= np.where(itself, without * self._slope(own, mean), 0.0)
+            variance = np.where(itself, without, variance)
+        shared, alone = self._left_open(known)
+        both = shared + alone
+        beyond_fit = np.maximum(both - self.open_in_fit, 0.0) / np.where(both > 0, both, 1.0)
+        variance = variance + beyond_fit * alone
+        for name, beyond in known.beyond.items():
             if name in sources.sources:
-                itself = itself + sources.weights[name] * more / sources.sources[name].unit ** 2
-        variance = found.variance(along, itself)
-        variance += np.maximum(self.left_open(known) - self.open_in_fit, 0.0)
-        return found.mean + by_rows(along, found.coefficients), variance
+                unit = sources.sources[name].unit
+                variance += found.scale * (sources.weights[name] / unit**2 * beyond)[:, None]
+        std = np.sqrt(variance + found.noise)
+        return FromOthers(mean, variance, std, beyond_fit * shared, beyond_fit)
 
     def left_open(self, known: Known) -> Array:
         """Variance by what rows leave open of their features: (n, D)."""
-        variance = np.zeros((known.n, len(self.regression.mean)))
-        for some in known.unsure:
-            variance[some.rows] += self._of_unsure(some)
-        return variance
+        shared, alone = self._left_open(known)
+        return shared + alone
 
-    def _of_unsure(self, some: Unsure) -> Array:
-        """wᵀ Σ w of every column, w its weights of the features: (D,)."""
+    def _left_open(self, known: Known) -> tuple[Array, Array]:
+        """By what features leave open together, and each for itself: (n, D) both."""
+        shared, alone = np.zeros((2, known.n, len(self.regression.mean)))
+        for some in known.unsure:
+            shared[some.rows] += (self._loadings(some) ** 2).sum(axis=0)
+            alone[some.rows] += self._of_noise(some)
+        return shared, alone
+
+    def _loadings(self, some: Unsure) -> Array:
+        """How the columns follow what features leave open together: (·, D)."""
+        return np.asarray(some.T.T @ self.map.from_given @ self.regression.coefficients)
+
+    def _of_noise(self, some: Unsure) -> Array:
+        """wᵀ diag(δ) w of every column, w its weights of the features: (D,)."""
         by, C = self.map.from_given, self.regression.coefficients
-        total = ((some.T.T @ by @ C) ** 2).sum(axis=0)
         own = by[some.which] * np.sqrt(some.delta)[:, None]
         if len(own) > len(C):
-            return np.asarray(total + ((own.T @ own @ C) * C).sum(axis=0))
-        return np.asarray(total + ((own @ C) ** 2).sum(axis=0))
+            return np.asarray(((own.T @ own @ C) * C).sum(axis=0))
+        return np.asarray(((own @ C) ** 2).sum(axis=0))
+
+    def _in_common(self, known: Known, f: FromOthers) -> dict[int, Array]:
+        """What is left open makes columns vary together: loadings (D, k) of rows, standardised."""
+        counts = np.any(f.shared > _NEGLIGIBLE * f.std**2, axis=1)
+        found: dict[int, list[Array]] = {}
+        for some in known.unsure:
+            rows = some.rows[counts[some.rows]]
+            if len(rows):
+                loadings = self._loadings(some)
+                for row in rows:
+                    found.setdefault(int(row), []).append(loadings)
+        root = np.sqrt(f.beyond_fit) / f.std
+        return {n: (np.concatenate(parts) * root[n]).T for n, parts in found.items()}
 
 
 def explain(
@@ -150,7 +224,10 @@ def follow(
         data.typical,
         partial(surprise, data),
     )
-    return left.regression, calibrate(data, left)
+    variance = left.variance + left.regression.noise
+    stand_in = np.where(data.mask, data.pull(left.eta, left.variance) * variance, np.nan)
+    found = replace(left.regression, left_out=stand_in, left_out_std=np.sqrt(variance))
+    return found, calibrate(data, left)
 
 
 def _standardised(Y: Array) -> Array:

@@ -21,7 +21,7 @@ from kofa.linalg import LOG_2PI, Array, BoolArray
 from kofa.preparation.prepare import FittedView
 from kofa.preparation.questions import Questions
 from kofa.preparation.table_checks import rows_seen
-from kofa.results.questions import ask, layers
+from kofa.results.questions import ask, each_cell, layers
 
 _ROWS_AT_A_TIME = 1024  # new samples are projected in batches of this size
 _PART = 2**21  # numbers of tables in a part of the samples (16 MiB)
@@ -150,6 +150,12 @@ class Prediction:
         question = ask(self.questions, self.views, self.state, name)
         found = layers(question, self.views, name, values, self.samples.n)
         return self._joined(name, asked, [asked.of(*layer) for layer in found])
+
+    def each_cell(self, name: str) -> Iterator[tuple[Array, Array, Array]]:
+        """Values of a view, and its layer at each given all else that is known of the sample."""
+        values = {n: self.samples.spread(table) for n, table in self.tables.items()}
+        question = ask(self.questions, self.views, self.state, name)
+        return each_cell(self.questions, question, self.views, name, values, self.samples.n)
 
     def by_factors(self, asked: Mapping[str, Asked]) -> dict[str, list[Array]]:
         """What the factors alone say. No batch is kept: covariances can be large."""

@@ -229,7 +229,9 @@ SCHEMA: dict[type[Any], Fields] = {
         "scale": reals("D", least=0.0), "coefficients": reals("RD"),
         "left_out": reals("00"), "left_out_std": reals("00"),
     },
-    Covariance: {"noise": reals("D", least=0.0), "loadings": reals("DL"), "n_factors": whole},
+    Covariance: {
+        "noise": reals("D", least=0.0), "loadings": reals("DL"), "n_factors": whole, "n": number,
+    },
     Calibration: {
         "slope": f.limited("its slope is negative", least=0.0),
         "centre": reals("D"), "bias": reals("D"), "extra": reals("D", least=0.0),
