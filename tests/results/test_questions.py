@@ -122,15 +122,16 @@ def test_predictions_do_not_pass_through_landmarks(given, monkeypatch):
 def test_rows_without_a_kernelized_view_take_part(monkeypatch):
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, 200, 2))
-    y = np.sin(x[:, [0]]) + z[:, [0]] + 0.1 * rng.normal(size=(200, 1))
+    y = np.sin(2.0 * x[:, [0]]) * x[:, [1]] + z[:, [0]] + 0.1 * rng.normal(size=(200, 1))
     x[:50] = np.nan
-    views = {"x": kofa.Real(kernel="rbf"), "z": kofa.Real(), "y": kofa.Real()}
+    views = {"x": kofa.Real(kernel=kofa.RBF(0.5)), "z": kofa.Real(), "y": kofa.Real()}
     predicted = []
     for landmarks in (200, 60):
         monkeypatch.setattr(tuning, "AUTO_LANDMARKS", landmarks)
         model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "z": z, "y": y})
         predicted.append(model.predict({"x": x, "z": z}, "y"))
-    assert np.abs(predicted[1] - predicted[0]).max() < 0.1 * predicted[0].std()
+    away = np.sqrt(((predicted[1] - predicted[0]) ** 2).mean())
+    assert away < 0.05 * predicted[0].std()  # .2 by landmarks alone
 
 
 def test_rows_compared_with_all_do_not_depend_on_their_batch(monkeypatch, tmp_path):

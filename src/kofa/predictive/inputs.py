@@ -48,7 +48,10 @@ class Source:
 
     def as_given(self, rows: IntArray) -> Array:
         """Features of rows of the fit as they were before."""
-        return self.features[rows] * self.unit + self.mean
+        features = self.features[rows]
+        features *= self.unit
+        features += self.mean
+        return features
 
     def of_rows(self, features: Array) -> Array:
         """Features of any rows, as those of the fit are."""

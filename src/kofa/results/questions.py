@@ -307,9 +307,10 @@ def work_out(
         state = factors_of(mine, {n: values[n][told] for n in mine})
     others = Others.of(mine, complete({n: state[n] for n in mine}), values)
     given = {n: values[n][rows] for n in mine}
-    parts = [known.features for _, known in others.of_rows(given, len(rows))]
+    parts = [dict(known.features) for _, known in others.of_rows(given, len(rows))]
     sources = {
-        source: Source.of(np.concatenate([part[source] for part in parts])) for source in parts[0]
+        source: Source.of(np.concatenate([part.pop(source) for part in parts]))
+        for source in list(parts[0])
     }
     ranks = ranks_of_rows([own[rows], *given.values()])
     all_rows = AllRows.of(mine, given)
