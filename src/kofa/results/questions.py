@@ -216,8 +216,9 @@ def _beyond(encoder: KernelMap, values: Array, features: Array) -> Array:
 def _falls_short(view: FittedView) -> bool:
     """Whether there may be more rows than landmarks, of which nobody asked for fewer."""
     encoder = view.encoder
-    whole = isinstance(encoder, KernelMap) and not isinstance(encoder.kernel, Precomputed)
-    return whole and len(view.landmarks) >= tuning.AUTO_LANDMARKS and not view.says_nothing
+    of_rows = isinstance(encoder, KernelMap) and not isinstance(encoder.kernel, Precomputed)
+    chosen = view.vectors is not None or len(view.landmarks) < tuning.AUTO_LANDMARKS
+    return of_rows and not chosen and not view.says_nothing
 
 
 @dataclass(frozen=True, eq=False)
