@@ -180,8 +180,9 @@ class Real(View):
         number, and a kernel sees the columns as they are.
     landmarks : {"auto", "all"}, int, or `kofa.Landmarks`
         How many samples a kernelized view compares each sample with: "auto" is all that
-        qualify up to 2,000. With outputs, samples that have an output qualify. `kofa.Landmarks`
-        also says how they are chosen, and how many a sparse view keeps of them.
+        qualify up to 2,000, beside which predictions compare with all others. With outputs,
+        samples that have an output qualify. `kofa.Landmarks` also says how they are chosen, and
+        how many a sparse view keeps of them.
 
     Examples
     --------

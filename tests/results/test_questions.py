@@ -7,7 +7,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score
 
 import kofa
-from kofa import fitting
+from kofa import fitting, tuning
 
 
 def columns_that_follow(n, seed=0, noise=0.5):
@@ -77,6 +77,58 @@ def test_a_sample_does_not_depend_on_its_batch():
     for row in (0, 7):
         alone = model.impute({"x": x[[row]], "y": asked[[row]]})["y"]
         np.testing.assert_allclose(alone[0], whole[row], rtol=1e-10, atol=1e-12)
+
+
+def of_curve(landmarks, monkeypatch, holes=0, **others):
+    """Two columns that follow a curve through 300 rows, of which so many are landmarks."""
+    monkeypatch.setattr(tuning, "AUTO_LANDMARKS", landmarks)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3.0, 3.0, size=(300, 2))
+    y = np.column_stack([np.sin(2.0 * x[:, 0]) * x[:, 1], np.cos(3.0 * x[:, 1])])
+    y += 0.05 * rng.normal(size=y.shape)
+    y[:holes, 0] = np.nan
+    views = {"x": kofa.Real(kernel=kofa.RBF(0.5)), "y": kofa.Real(), **others}
+    tables = {"x": x, "y": y} | {name: y[:, [1]] + x for name in others}
+    model = kofa.FactorModel(views, outputs=["y"]).fit(tables)
+    new = rng.uniform(-3.0, 3.0, size=(70, 2))
+    return model, {"x": new} | {name: np.cos(3.0 * new[:, [1]]) + new for name in others}
+
+
+@pytest.mark.parametrize("given", [{}, {"holes": 60}, {"z": kofa.Real()}])
+def test_predictions_do_not_pass_through_landmarks(given, monkeypatch):
+    predicted = []
+    for landmarks in (300, 299, 40):
+        model, new = of_curve(landmarks, monkeypatch, **given)
+        predicted.append(model.predict(new, "y"))
+    whole, one_less, few = predicted
+    spread = whole.std(axis=0)
+    assert (np.abs(one_less - whole) < 0.01 * spread).all()
+    assert (np.sqrt(((few - whole) ** 2).mean(axis=0)) < 0.01 * spread).all()
+
+
+def test_rows_without_a_kernelized_view_take_part(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 200, 2))
+    y = np.sin(2.0 * x[:, [0]]) * x[:, [1]] + z[:, [0]] + 0.1 * rng.normal(size=(200, 1))
+    x[:50] = np.nan
+    views = {"x": kofa.Real(kernel=kofa.RBF(0.5)), "z": kofa.Real(), "y": kofa.Real()}
+    predicted = []
+    for landmarks in (200, 60):
+        monkeypatch.setattr(tuning, "AUTO_LANDMARKS", landmarks)
+        model = kofa.FactorModel(views, outputs=["y"]).fit({"x": x, "z": z, "y": y})
+        predicted.append(model.predict({"x": x, "z": z}, "y"))
+    away = np.sqrt(((predicted[1] - predicted[0]) ** 2).mean())
+    assert away < 0.05 * predicted[0].std()  # .2 by landmarks alone
+
+
+def test_rows_compared_with_all_do_not_depend_on_their_batch(monkeypatch, tmp_path):
+    model, new = of_curve(40, monkeypatch)
+    whole = model.predict(new, "y")
+    for row in (0, 33, 69):
+        one = model.predict({"x": new["x"][[row]]}, "y")[0]
+        np.testing.assert_array_equal(one, whole[row])
+    model.save(tmp_path / "model.kofa", rows=False)
+    np.testing.assert_array_equal(kofa.load(tmp_path / "model.kofa").predict(new, "y"), whole)
 
 
 def test_a_question_is_worked_out_once():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import kofa
+from kofa import tuning
 from kofa.inference.predictive import Basis
 from kofa.predictive.view import FACTORS
 from kofa.storage.damage import DamageError
@@ -370,6 +371,41 @@ def test_questions_that_do_not_fit_are_refused(held, name, changes, message):
     views, _, questions = held
     with pytest.raises(kofa.FileError, match=message):
         check_question(name, at(changes)(questions[name]), views)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """The views of a model, and how one follows from more rows than are landmarks."""
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "AUTO_LANDMARKS", 20)
+        found = kofa.FactorModel(views, 3, outputs=["y"], max_iter=30, tol=1.0)
+        found.fit({"x": x, "y": np.sin(x)})
+    path = tmp_path_factory.mktemp("compared") / "model.kofa"
+    write_model(path, found._parameters, found._fitted)
+    parts = read_object(path, "model")
+    return parts["views"], parts["questions"]["y"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (renamed("x", "y"), "compares other views"),
+        (another("x", at({"rows": shorter})), "shape"),
+        (another("x", at({"rows": np.ones(40)})), "shape"),
+        (another("x", at({"rows": lambda rows: rows[:, :2]})), "shape"),
+        (another("x", at({"rows": first(np.nan)})), "not finite"),
+        (another("x", at({"mean": shorter})), "shape"),
+        (another("x", at({"weights": lambda weights: weights[:, :2]})), "shape"),
+        (another("x", at({"features": shorter})), "shape"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(compared, changes, message):
+    views, asked = compared
+    check_question("y", asked, views)
+    with pytest.raises(kofa.FileError, match=message):
+        check_question("y", at({"compared": changes})(asked), views)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from kofa.checks import check_number, check_word
+from kofa.errors import DataError
 from kofa.inference.local_step import Latent
 from kofa.inference.predictor import blur_in, linear_predictor
 from kofa.inspection.false_discovery import benjamini_hochberg
@@ -32,6 +33,9 @@ def outliers(fitted: Fitted, data: Any, by: str = "sample", threshold: float = O
     """What `FactorModel.outliers` returns."""
     check_word("by", by, BY)
     check_number("threshold", threshold, least=0.0)
+    if fitted.by_factors:
+        what = "factors of the paper's own model have seen each value that they would judge"
+        raise DataError(what, option="as_published", cure="fit a model without as_published")
     found = applied(fitted, data)
     if by == "entry":
         return _entries(fitted, found, float(threshold))

@@ -174,6 +174,27 @@ class KernelMap:
             out[:] = self.centre(self.evaluate(self.scaled(values)[rows]))
         out[~present] = np.nan
 
+    def means(self, X: Array) -> Array:
+        """The mean similarity of scaled rows to the landmarks: (n,)."""
+        mean = np.empty(len(X))
+        for where in _row_blocks(len(X), len(self.V)):
+            mean[where] = self.evaluate(X[where]).mean(axis=1)
+        return mean
+
+    def between(self, X: Array, others: KernelMap) -> Iterator[tuple[slice, Array]]:
+        """k̃ of scaled rows, some at a time, with `others`, both centred as by the landmarks."""
+        mean, grand = self.means(X), self.column_mean.mean()
+        for where in _row_blocks(len(X), len(others.V)):
+            k = others.evaluate(X[where])
+            k -= (mean[where] - grand)[:, None]
+            k -= others.column_mean
+            k /= self.scale
+            yield where, k
+
+    def compared_with(self, X: Array) -> KernelMap:
+        """The same with scaled rows in place of the landmarks."""
+        return replace(self, V=X, column_mean=self.means(X))
+
     def self_similarity(self, values: Array) -> Array:
         """Centred k(x, x) of rows relative to its mean over the landmarks; NaN where not known."""
         present, relative = self.scaling.seen(values), np.full(len(values), np.nan)
@@ -182,10 +203,7 @@ class KernelMap:
         if diagonal is None or not self.mean_self > 0:
             return relative
         if self.by_row:
-            row = np.empty(len(X))
-            for where in _row_blocks(len(X), len(self.V)):
-                row[where] = self.evaluate(X[where]).mean(axis=1)
-            diagonal = diagonal - 2.0 * row + self.column_mean.mean()
+            diagonal = diagonal - 2.0 * self.means(X) + self.column_mean.mean()
         relative[present] = diagonal / self.mean_self
         return relative
 

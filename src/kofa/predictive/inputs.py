@@ -7,14 +7,14 @@ the fit, and scaled such that K has a mean diagonal of one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
 
-from kofa.linalg import Array, IntArray
+from kofa.linalg import Array, IntArray, centre
 from kofa.predictive.regression import Evidence, Spectrum, without_outliers
 
 _WEIGHT_PRIOR = 1.0  # standard deviation of log v around equal weights
@@ -36,14 +36,22 @@ class Source:
     def of(cls, features: Array) -> Source:
         mean = features.mean(axis=0)
         centred = np.ascontiguousarray(features - mean)
-        unit = float(np.sqrt((centred**2).sum() / max(len(centred), 1)))
+        unit = float(np.sqrt(np.vdot(centred, centred) / max(len(centred), 1)))
         unit = unit if unit > _CONSTANT else 1.0  # features that do not vary say nothing
-        return cls(centred / unit, mean, unit)
+        centred /= unit
+        return cls(centred, mean, unit)
 
     @property
     def lean(self) -> Source:
         """Without the rows of the fit."""
         return replace(self, features=np.zeros((0, len(self.mean))))
+
+    def as_given(self, rows: IntArray) -> Array:
+        """Features of rows of the fit as they were before."""
+        features = self.features[rows]
+        features *= self.unit
+        features += self.mean
+        return features
 
     def of_rows(self, features: Array) -> Array:
         """Features of any rows, as those of the fit are."""
@@ -116,7 +124,13 @@ class Inputs:
         return Map(lean, self.weights, self.features.T @ self.spectrum.U)
 
 
-def learn(sources: Mapping[str, Source], Y: Array, rows: IntArray) -> dict[str, float]:
+# D of some rows, what features do not hold of the kernels of sources with these weights
+Rest = Callable[[Mapping[str, float], IntArray], Array]
+
+
+def learn(
+    sources: Mapping[str, Source], Y: Array, rows: IntArray, rest: Rest | None = None
+) -> dict[str, float]:
     """The weights v with the highest evidence of columns Y of some of the rows.
 
     Together with log λ of each column, of which a priori only the order of size is known.
@@ -125,6 +139,9 @@ def learn(sources: Mapping[str, Source], Y: Array, rows: IntArray) -> dict[str, 
     some = [Source.of(source.features[rows]) for source in sources.values()]
     Yc = without_outliers(Y - Y.mean(axis=0), len(rows))
     grams, M = [s.gram for s in some], len(some)
+    for name, s, gram in zip(sources, some, grams, strict=True):
+        if rest is not None:
+            gram += centre(rest({name: (sources[name].unit * s.unit) ** -2.0}, rows))
 
     def cost(theta: Array) -> tuple[float, Array]:
         u, t = theta[:M], theta[M:]

@@ -10,10 +10,10 @@ import numpy as np
 
 from kofa.kernels.outputs import resolution
 from kofa.likelihoods.base import Likelihood
-from kofa.linalg import Array, BoolArray, IntArray, by_rows
-from kofa.predictive import residuals, tangent
+from kofa.linalg import Array, BoolArray, IntArray, by_rows, centre
+from kofa.predictive import dual, residuals, tangent
 from kofa.predictive.calibration import Calibration, calibrate, surprise
-from kofa.predictive.inputs import Inputs, Map, Source, learn
+from kofa.predictive.inputs import Inputs, Map, Rest, Source, learn
 from kofa.predictive.keys import first, ranks_of_columns
 from kofa.predictive.observed import Observed
 from kofa.predictive.regression import Regression, Spectrum, regress
@@ -22,6 +22,7 @@ from kofa.predictive.residuals import Covariance
 FACTORS = " factors"  # the source of factors; no view has such a name
 _LEARNING_ROWS = 500  # from which the weights of kernels are learnt
 _LEARNING_COLUMNS = 300
+_SCALE_ROWS = 2000  # from which scales and noise are learnt where features do not hold a kernel
 _NEGLIGIBLE = 1e-6  # of the variance of a column
 
 
@@ -42,6 +43,7 @@ class Known:
     n: int
     features: Mapping[str, Array]
     beyond: Mapping[str, Array]  # (n,): of k(x, x) of a source, what its features do not hold
+    more: Array | float = 0.0  # (n, D): what rows of the fit say beside features
     unsure: tuple[Unsure, ...] = ()
 
 
@@ -128,7 +130,7 @@ class ViewFromOthers:
         found, sources = self.regression, self.map
         features = sources.of_rows(known.n, known.features)
         along = by_rows(features, sources.projection)
-        mean = found.mean + by_rows(along, found.coefficients)
+        mean = found.mean + by_rows(along, found.coefficients) + known.more
         variance = found.variance(along, (features**2).sum(axis=1))
         if own is not None and itself is not None:
             share = variance * found.share / np.where(found.noise > 0, found.noise, 1.0)
@@ -186,25 +188,52 @@ class ViewFromOthers:
 
 
 def explain(
-    rows: IntArray, sources: Mapping[str, Source], targets: Array, likelihood: Likelihood
-) -> ViewFromOthers:
+    rows: IntArray,
+    sources: Mapping[str, Source],
+    targets: Array,
+    likelihood: Likelihood,
+    rest: Rest | None = None,
+) -> tuple[ViewFromOthers, Array]:
     """A view, encoded (n, D) and NaN where missing, from the features of others in the same rows.
 
-    `rows`: their ranks, by which some are drawn.
+    `rows`: their ranks, by which some are drawn; `rest`: what features do not hold of the kernels.
+    With it come the weights a of all rows (n, D).
     """
     n, columns, some = len(targets), ranks_of_columns(targets), first(rows, _LEARNING_ROWS)
     few = np.nan_to_num(_standardised(targets)[:, first(columns, _LEARNING_COLUMNS)])
     few = few[:, few.any(axis=0)]
     inputs = Inputs.alike(n, sources)
     if len(sources) > 1 and few.shape[1]:
-        inputs = inputs.weighted(learn(sources, few[some], some))
-    found, calibration = follow(inputs.spectrum, targets, likelihood)
-    seen = ~np.isnan(targets)
+        inputs = inputs.weighted(learn(sources, few[some], some, rest))
+    if rest is None or likelihood.curvature is not None:
+        left, a = np.arange(n), np.zeros((0, targets.shape[1]))
+        found, calibration = follow(inputs.spectrum, targets, likelihood)
+    else:
+        left, calibration = first(rows, _SCALE_ROWS), None
+        found, a = _by_all_rows(inputs, targets, likelihood, rest, left)
     r = np.nan_to_num(found.left_out / found.left_out_std)
-    C = residuals.fit(r, seen, rows, columns)
+    C = residuals.fit(r, ~np.isnan(targets[left]), rows[left], columns)
     none = np.zeros((0, 0))
     lean = replace(found, left_out=none, left_out_std=none)
-    return ViewFromOthers(inputs.map, lean, C, calibration, np.zeros(len(found.mean)))
+    return ViewFromOthers(inputs.map, lean, C, calibration, np.zeros(len(found.mean))), a
+
+
+def _by_all_rows(
+    inputs: Inputs, targets: Array, likelihood: Likelihood, rest: Rest, few: IntArray
+) -> tuple[Regression, Array]:
+    """The regression by whole kernels, scales and residuals from a few rows; and a (n, D)."""
+    weights = {name: inputs.weights[name] / s.unit**2 for name, s in inputs.sources.items()}
+    D = rest(weights, np.arange(inputs.n))
+    some, spectrum = inputs.features[few], inputs.spectrum
+    own = Spectrum.of_kernel(centre(some @ some.T + D[np.ix_(few, few)]))
+    found, _ = follow(own, targets[few], likelihood)
+    seen = ~np.isnan(targets)
+    mean, a = dual.solve(spectrum, D, targets, seen, found.ratio)
+    share = np.maximum(seen.mean(axis=0), 1.0 / inputs.n)
+    whole = replace(
+        found, e=spectrum.e, n_rows=inputs.n, mean=mean, share=share, coefficients=spectrum.U.T @ a
+    )
+    return whole, a
 
 
 def follow(

@@ -15,12 +15,26 @@ from kofa.predictive.view import ViewFromOthers
 
 
 @dataclass(frozen=True, eq=False)
+class Compared:
+    """Rows with which a kernelized view is compared beside its landmarks.
+
+    They add k̃(x, rows) weights − φᵀ features, φ the features of x, to what is expected.
+    """
+
+    rows: Array  # (n, C), scaled
+    mean: Array  # (n,): their mean similarity to landmarks
+    weights: Array  # (n, D)
+    features: Array  # (p, D)
+
+
+@dataclass(frozen=True, eq=False)
 class Question:
     """How one view follows from the others and from the rest of itself."""
 
     state: State  # of the factors of the others; empty where nothing else tells about the view
     scalings: Mapping[str, Scaling]  # of others that are neither Gaussian nor behind a kernel
     bases: Mapping[str, Array]  # (R, p): from similarities with landmarks to features
+    compared: Mapping[str, Compared]  # where landmarks do not show all of a kernel
     found: ViewFromOthers
 
 

@@ -153,6 +153,7 @@ class Prediction:
 
     def each_cell(self, name: str) -> Iterator[tuple[Array, Array, Array]]:
         """Values of a view, and its layer at each given all else that is known of the sample."""
+        assert self.questions is not None
         values = {n: self.samples.spread(table) for n, table in self.tables.items()}
         question = ask(self.questions, self.views, self.state, name)
         return each_cell(self.questions, question, self.views, name, values, self.samples.n)

@@ -7,7 +7,9 @@ and by those factors. So nothing that predicts a view has seen it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +36,7 @@ from kofa.predictive.keys import fingerprints, first, ranks_of_rows
 from kofa.predictive.observed import Observed
 from kofa.predictive.view import FACTORS, Known, Unsure, explain
 from kofa.preparation.prepare import FittedView
-from kofa.preparation.questions import Question, Questions
+from kofa.preparation.questions import Compared, Question, Questions
 
 _BATCH = 1024  # rows that are answered at a time
 _OPEN_ROWS = 300  # of the fit, from which it is known what they leave open
@@ -48,6 +50,7 @@ class Others:
     state: State  # of their factors
     scalings: Mapping[str, Scaling]  # of those that are neither Gaussian nor behind a kernel
     bases: Mapping[str, Array]  # (R, p): from similarities with landmarks to features
+    compared: Mapping[str, Compared] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -94,7 +97,20 @@ class Others:
         if self.by_factors:
             features[FACTORS] = q.mean
         unsure = (*self._unsure(holes, q), *self._unsure_kernels(values))
-        return Known(len(q.mean), features, beyond, unsure)
+        more = sum(self._compare(n, values[n], features[n]) for n in self.compared)
+        return Known(len(q.mean), features, beyond, more, unsure)
+
+    def _compare(self, name: str, values: Array, features: Array) -> Array:
+        """What rows of the fit say of rows beside features: (n, D)."""
+        encoder, rows = self.views[name].encoder, self.compared[name]
+        assert isinstance(encoder, KernelMap)
+        others = replace(encoder, V=rows.rows, column_mean=rows.mean)
+        said = np.zeros((len(values), rows.weights.shape[1]))
+        here = np.flatnonzero(encoder.scaling.seen(values))
+        for where, k in encoder.between(encoder.scaled(values[here]), others):
+            some = here[where]
+            said[some] = by_rows(k, rows.weights) - by_rows(features[some], rows.features)
+        return said
 
     def _features(
         self, name: str, view: FittedView, values: Array, q: Latent
@@ -198,6 +214,65 @@ def _beyond(encoder: KernelMap, values: Array, features: Array) -> Array:
     return np.asarray(np.maximum(np.nan_to_num(itself - (features**2).sum(axis=1)), 0.0))
 
 
+def _falls_short(view: FittedView) -> bool:
+    """Whether there may be more rows than landmarks, of which nobody asked for fewer."""
+    encoder = view.encoder
+    of_rows = isinstance(encoder, KernelMap) and not isinstance(encoder.kernel, Precomputed)
+    chosen = view.vectors is not None or len(view.landmarks) < tuning.AUTO_LANDMARKS
+    return of_rows and not chosen and not view.says_nothing
+
+
+@dataclass(frozen=True, eq=False)
+class AllRows:
+    """Similarities between all rows of the fit, where landmarks do not hold these."""
+
+    maps: Mapping[str, KernelMap]  # with all rows as landmarks
+    here: Mapping[str, BoolArray]  # which rows have something of the view
+
+    @classmethod
+    def of(cls, views: Mapping[str, FittedView], values: Mapping[str, Array]) -> AllRows:
+        maps, here = {}, {}
+        for name, view in views.items():
+            if _falls_short(view) and isinstance(view.encoder, KernelMap):
+                here[name] = view.seen(values[name])
+                rows = view.encoder.scaled(values[name][here[name]])
+                maps[name] = view.encoder.compared_with(rows)
+        return cls(maps, here)
+
+    def rest(
+        self,
+        views: Mapping[str, FittedView],
+        sources: Mapping[str, Source],
+        weights: Mapping[str, float],
+        some: IntArray,
+    ) -> Array:
+        """What features do not hold of Σ weight · k̃ of some rows, in single precision: (n, n)."""
+        total: Any = np.zeros((len(some), len(some)), dtype=np.float32)
+        for name in (n for n in self.maps if n in weights):
+            encoder, here = views[name].encoder, self.here[name]
+            assert isinstance(encoder, KernelMap)
+            rows = np.flatnonzero(here[some])
+            place, whole = (np.cumsum(here) - 1)[some[rows]], self.maps[name]
+            others = replace(whole, V=whole.V[place], column_mean=whole.column_mean[place])
+            features = sources[name].as_given(some[rows])
+            for where, k in encoder.between(others.V, others):
+                k -= features[where] @ features.T
+                total[np.ix_(rows[where], rows)] += weights[name] * k
+        return np.asarray(total)
+
+    def compared(
+        self, sources: Mapping[str, Source], weights: Mapping[str, float], a: Array
+    ) -> dict[str, Compared]:
+        """With the weights a of all rows (n, D)."""
+        found = {}
+        for name, others in self.maps.items():
+            rows, source = np.flatnonzero(self.here[name]), sources[name]
+            by_row = weights[name] / source.unit**2 * a[rows]
+            features = source.as_given(rows).T @ by_row
+            found[name] = Compared(others.V, others.column_mean, by_row, features)
+        return found
+
+
 def ask(questions: Questions, views: Mapping[str, FittedView], state: State, name: str) -> Question:
     """How a view of a model follows from the others, worked out when it is first asked."""
     with questions.lock:
@@ -225,20 +300,24 @@ def work_out(
     given = {n: values[n][rows] for n in mine}
     ranks = ranks_of_rows([own, *given.values()])
     if not mine:
-        return Question({}, {}, {}, explain(ranks, {}, own, likelihood))
+        return Question({}, {}, {}, {}, explain(ranks, {}, own, likelihood)[0])
     if any(v.likelihood is not None for v in mine.values()):
         state = factors_of(mine, {n: values[n][told] for n in mine})
     others = Others.of(mine, complete({n: state[n] for n in mine}), values)
-    parts = [known.features for _, known in others.of_rows(given, len(rows))]
+    parts = [dict(known.features) for _, known in others.of_rows(given, len(rows))]
     sources = {
-        source: Source.of(np.concatenate([part[source] for part in parts])) for source in parts[0]
+        source: Source.of(np.concatenate([part.pop(source) for part in parts]))
+        for source in list(parts[0])
     }
-    found = explain(ranks, sources, own, likelihood)
+    all_rows = AllRows.of(mine, given)
+    rest = partial(all_rows.rest, mine, sources) if all_rows.maps else None
+    found, a = explain(ranks, sources, own, likelihood, rest)
+    compared = all_rows.compared(sources, found.map.weights, a) if len(a) else {}
     some = first(ranks, _OPEN_ROWS)
     few = {n: one[some] for n, one in given.items()}
     left = [found.left_open(known) for _, known in others.of_rows(few, len(some))]
     found = replace(found, open_in_fit=np.concatenate(left).mean(axis=0))
-    return Question(others.state, others.scalings, others.bases, found)
+    return Question(others.state, others.scalings, others.bases, compared, found)
 
 
 def _regressed(
@@ -325,7 +404,7 @@ def _known(
     question: Question, views: Mapping[str, FittedView], values: Mapping[str, Values], n: int
 ) -> Iterator[tuple[slice, Known]]:
     mine = {other: views[other] for other in question.state}
-    others = Others(mine, question.state, question.scalings, question.bases)
+    others = Others(mine, question.state, question.scalings, question.bases, question.compared)
     return others.of_rows(values, n) if mine else _nothing(n)
 
 

@@ -186,7 +186,8 @@ def _saved_question(asked: Question, rows: bool) -> Question:
     found = asked.found
     if not rows:
         found = replace(found, residuals=found.residuals.of_factors())
-    return Question(dict(asked.state), dict(asked.scalings), dict(asked.bases), found)
+    state, bases, compared = dict(asked.state), dict(asked.bases), dict(asked.compared)
+    return Question(state, dict(asked.scalings), bases, compared, found)
 
 
 def _check_parameters(given: dict[str, Any]) -> None:

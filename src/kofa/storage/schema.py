@@ -35,7 +35,7 @@ from kofa.predictive.view import ViewFromOthers
 from kofa.preparation.fitted import FitSamples
 from kofa.preparation.parameters import DTYPES, ENGINES
 from kofa.preparation.prepare import FittedView
-from kofa.preparation.questions import Question
+from kofa.preparation.questions import Compared, Question
 from kofa.preparation.relevance_vectors import Vectors
 from kofa.storage import fields as f
 from kofa.storage.damage import require
@@ -208,7 +208,11 @@ SCHEMA: dict[type[Any], Fields] = {
     },
     Question: {
         "state": f.dict_of(f.of_type(ViewPosterior)), "scalings": f.dict_of(f.of_type(Scaling)),
-        "bases": f.dict_of(reals()), "found": instance(ViewFromOthers),
+        "bases": f.dict_of(reals()), "compared": f.dict_of(f.of_type(Compared)),
+        "found": instance(ViewFromOthers),
+    },
+    Compared: {
+        "rows": reals("nC"), "mean": reals("n"), "weights": reals("nD"), "features": reals("pD"),
     },
     ViewFromOthers: {
         "map": instance(Map), "regression": instance(Regression),

@@ -139,6 +139,11 @@ def check_question(name: str, asked: Question, views: Mapping[str, FittedView]) 
     for name, source in found.map.sources.items():
         check_fields(source, {"p": features[name]})
     check_fields(found, {**sizes, "P": sum(features.values())})
+    require(set(asked.compared) <= set(asked.bases), "a question compares other views")
+    for name, one in asked.compared.items():
+        require(np.ndim(one.rows) == 2, "the shape of its rows is not (n, C)")
+        shape = {"n": len(one.rows), "C": views[name].n_inputs, "p": features[name]}
+        check_fields(one, {**sizes, **shape})
     require(found.regression.n_rows > 0, "a question has no rows")
     n_factors = found.residuals.n_factors
     require(0 <= n_factors <= found.residuals.loadings.shape[1], "it has other factors")
