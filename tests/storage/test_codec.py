@@ -307,3 +307,11 @@ def test_many_names_are_still_few(kind):
     elif kind is not int:
         names = tuple(kind([day]) if kind is tuple else str(day) for day in names)
     assert through_json(names) == names
+
+
+def test_choices_that_older_files_have_and_that_went():
+    view = kofa.Real(kernel=kofa.RBF(1.0), sparse=True)
+    tree, arrays = to_json(view)
+    tree["Real"]["sparse"] = "ard"
+    tree["Real"]["kernel"]["RBF"]["objective"] = "reconstruction"
+    assert from_json(tree, arrays) == view
