@@ -31,7 +31,7 @@ from kofa.inference.run import Callback, Iteration, Journal, Run, Settings, Stag
 from kofa.inference.start import energy
 from kofa.kernels.formulas import Precomputed
 from kofa.linalg import Array, BoolArray, IntArray
-from kofa.predictive.keys import ranks_of_stored
+from kofa.predictive.keys import ranks_of_rows
 from kofa.preparation.fit_data import FitData
 from kofa.preparation.fitted import FitSamples, Fitted
 from kofa.preparation.parameters import Parameters
@@ -343,7 +343,7 @@ def _ask(
 
 def _some_rows(fit_data: FitData, values: Mapping[str, Values], most: int) -> IntArray:
     """So many rows, drawn by what is in them; those that have a view of few rows are among them."""
-    order = np.argsort(ranks_of_stored(values.values()))
+    order = np.argsort(ranks_of_rows(values.values()))
     chosen = np.zeros(len(order), dtype=bool)
     for name in fit_data.tables:
         has = order[fit_data.seen(name)[order]]

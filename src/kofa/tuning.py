@@ -98,12 +98,13 @@ LEARNING_ROWS: Final = 1000
 # Rows from which a median distance is taken.
 MEDIAN_ROWS: Final = 1000
 # The search starts from these widths, times the median distance, and this noise.
-START_WIDTHS: Final = (0.1, 0.3, 1.0, 3.0)
+START_WIDTHS: Final = (0.3, 1.0, 3.0)
 LEARNING_START_NOISE: Final = 0.3
-LEARNING_STEPS: Final = 40
-# Rows on which starts are compared (with 200, R² of atp7d is .005 lower on folds of seeds 1 to 3).
-# The best goes on with all rows, until so many steps together gain less than so many nats: on slump
-# and edm after half of the steps.
+LEARNING_STEPS: Final = 30
+# Steps and rows after which starts are compared (with 200 rows, R² of atp7d is .005 lower on folds
+# of seeds 1 to 3). The best goes on with all rows, until so many steps together gain less than so
+# many nats: on slump and edm after half of the steps.
+START_STEPS: Final = 10
 RACE_ROWS: Final = 300
 LEARNING_PATIENCE: Final = 4
 LEARNING_GAIN: Final = 0.1
@@ -113,9 +114,6 @@ LOG_WIDTH_LIMITS: Final = (-5.0, 5.0)
 # with ever larger v, whose signal sits in directions that are too faint for a factor model: enb
 # with RBF gains .04 of R² by it, edm and oes97 lose up to .01.
 SCALE_PRIOR: Final = 0.5
-# A kernel in which rows have less in common than this with others (square of similarities, relative
-# to that with themselves) has collapsed, and several starts are compared.
-COLLAPSED_SIMILARITY: Final = 0.1
 # An output further out than this many spreads counts as this far, so that a few outliers do not
 # ask for a narrow kernel: jura gains .003 of R² by it, oes97 (whose tails are signal) loses .008.
 OUTLIER: Final = 5.0
@@ -143,13 +141,10 @@ RACE_STEPS: Final = 20
 # Of a Laplacian kernel: log λ is a priori within this of zero.
 LOG_RELEVANCE_PRIOR: Final = 0.5
 LOG_RELEVANCE_LIMITS: Final = (-8.0, 5.0)
-LOG_RELEVANCE_STEPS: Final = 30
 # Where each kernel starts: all with the same share of the variance, or these shares for kernels
-# with relevances, with a width, and all others; and for how many steps both are tried. With the
-# first alone enb stays at .988 of R² in place of .998.
+# with relevances, with a width, and all others. With the first alone enb stays at .988 of R² in
+# place of .998.
 START_SHARES: Final = {"relevance": 0.795, "width": 0.005, "fixed": 0.2}
-LOG_START_WIDTHS: Final = (0.3, 1.0, 3.0)
-LOG_RACE_STEPS: Final = 10
 # Relevances are kept if they predict one of so many rows as well as features that are alike, up to
 # a share of the squared error; where there are more features than a share of the rows, if they
 # predict better by so many standard errors.
@@ -217,9 +212,9 @@ VECTOR_OTHER_ROWS: Final = 2000
 # The widths that are best for all rows are too narrow for few landmarks, or their faint directions
 # are lost to the factors. So these times the learnt ones are tried, by parts of the samples, each
 # predicted from the others: up to so many parts, until so many samples are predicted; parts have so
-# many samples at least. The first stays unless another is better by so many standard errors.
+# many samples at least. The logarithm of these factors is a priori within so much of zero.
 VECTOR_WIDTHS: Final = (1.0, 0.7, 1.4, 2.0, 2.8)
-VECTOR_SURE: Final = 1.0
+VECTOR_WIDTH_PRIOR: Final = 0.3
 VECTOR_PARTS: Final = 4
 VECTOR_ENOUGH: Final = 300
 VECTOR_FEWEST: Final = 5

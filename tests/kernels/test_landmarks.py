@@ -40,7 +40,7 @@ def test_same_seed_same_choice(rng, how):
     X = rng.standard_normal((200, 3))
     one, two, other = (chosen(how, X, 10, seed=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, two)
-    assert not np.array_equal(one, other)
+    assert np.array_equal(one, other) == (how == "cholesky")  # which leaves nothing to chance
 
 
 @every_choice

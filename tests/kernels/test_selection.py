@@ -329,12 +329,12 @@ def test_few_landmarks_have_a_width_of_their_own(rng):
     assert r2[of_few] > r2[given] + 0.03
 
 
-def test_widths_stay_unless_others_are_better_by_more_than_chance(rng, monkeypatch):
+def test_widths_for_few_are_near_the_learnt_ones_a_priori(rng, monkeypatch):
     X = rng.uniform(-2, 2, (120, 4))
     y = np.sin(1.5 * X).sum(axis=1, keepdims=True) + 0.05 * rng.standard_normal((120, 1))
     few, widths = kofa.Landmarks(keep=12), []
-    for errors in (0.0, 1e3):  # standard errors that are asked for
-        monkeypatch.setattr(tuning, "VECTOR_SURE", errors)
+    for spread in (10.0, 1e-3):
+        monkeypatch.setattr(tuning, "VECTOR_WIDTH_PRIOR", spread)
         widths.append(sparse(X, y, landmarks=few).kernels_["x"].width)
     views = {"x": kofa.Real(kernel="rbf"), "y": kofa.Real()}
     full = kofa.FactorModel(views, outputs=["y"]).fit({"x": X, "y": y})
@@ -348,7 +348,7 @@ def test_wider_kernels_give_the_outputs_the_variance_they_gave(rng):
     mixture = kofa.Mixture([kofa.Linear(), kofa.RBF(), kofa.Laplacian(2.0), kofa.Laplacian()])
     views = {"x": kofa.Real(kernel=mixture, sparse=True), "y": kofa.Real()}
     fit_data = FitData.read(views, {"x": X, "y": y}, ["y"])
-    before, training = learn_kernels(fit_data, rng, rng), fit_data.training_set(fit_data.complete)
+    before, training = learn_kernels(fit_data), fit_data.training_set(fit_data.complete)
     after = with_wider_kernels(fit_data, before, training, 2.0)
     old, new = (components(one.kernels["x"]) for one in (before, after))
     widths = [[getattr(k, "width", 1.0) for _, k in mine] for mine in (old, new)]

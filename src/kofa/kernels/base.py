@@ -43,7 +43,7 @@ class Kernel:
         """Whether it depends on all rows of a fit, and not only on those that are landmarks."""
         return False
 
-    def on(self, X: Array, rng: np.random.Generator) -> Kernel:  # noqa: ARG002
+    def on(self, X: Array) -> Kernel:  # noqa: ARG002
         """The kernel with what it needs of the rows of a fit."""
         return self
 

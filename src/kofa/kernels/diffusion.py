@@ -71,9 +71,7 @@ class Diffusion(Kernel):
         """The kernel on the graph of some rows."""
         return replace(self, graph=Graph.of(np.asarray(rows, dtype=float), int(self.neighbours)))
 
-    def on(self, X: Array, rng: np.random.Generator) -> Diffusion:
-        if len(X) > tuning.DIFFUSION_ROWS:
-            X = X[np.sort(rng.choice(len(X), tuning.DIFFUSION_ROWS, replace=False))]
+    def on(self, X: Array) -> Diffusion:
         return self.of(X)
 
     def resolve(self, V: Array) -> Diffusion:

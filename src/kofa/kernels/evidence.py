@@ -84,27 +84,6 @@ class Objective:
         (value, gradient), (prior, slope) = self.likelihood(theta), self.log_prior(theta)
         return -value - prior, -gradient - slope
 
-    def fair_cost(self, theta: Array) -> float:
-        """What is minimised, without the reward for a noise of zero.
-
-        Centred outputs have no part along the constant, where all variance is the noise.
-        """
-        _, _, noise = self.split(theta)
-        columns = np.concatenate([columns for _, columns in self.outputs.patterns])
-        reward = -0.5 * float(np.log(noise[self.outputs.noises.label[columns]]).sum())
-        return self.negative(theta)[0] + reward
-
-    def says_nothing(self, theta: Array) -> bool:
-        """Whether hardly any sample is similar to another, which explains outputs as noise does.
-
-        Widths can shrink to where ℓ is flat, although wider kernels would tell more.
-        """
-        own, v, _ = self.split(theta)
-        kernels = [s.evaluate(t)[0] for s, t in zip(self.sources, own, strict=True)]
-        total = centre(np.asarray(sum(v_m * K for v_m, K in zip(v, kernels, strict=True))))
-        alone = float((np.diagonal(total) ** 2).sum())
-        return float(np.vdot(total, total)) < (1.0 + tuning.COLLAPSED_SIMILARITY) * alone
-
     def learnt(self, theta: Array) -> list[Kernel]:
         own, _, _ = self.split(theta)
         return [s.learnt(t) for s, t in zip(self.sources, own, strict=True)]
@@ -170,7 +149,11 @@ class Objective:
 
 
 def _gaussian(K: Array, outputs: Outputs, noise: Array) -> tuple[float, Array, Array]:
-    """Σ_d log N(y_d | 0, HKH + σ_d² I), its gradient in K and in log σ_g²; H centres."""
+    """Σ_d log of the density of y_d less its mean, its gradient in K and in log σ_g².
+
+    log N(Hy_d | 0, HKH + σ_d² I), H centres, without the direction of the constant: there nothing
+    is left of y, which would reward a noise of zero.
+    """
     value, G, of_noise = 0.0, np.zeros_like(K), np.zeros_like(noise)
     for rows, columns in outputs.patterns:
         all_rows = len(rows) == len(K)
@@ -181,8 +164,9 @@ def _gaussian(K: Array, outputs: Outputs, noise: Array) -> tuple[float, Array, A
             noise,
             outputs.noises.label[columns],
         )
-        value += part
-        of_noise += by_column
+        of_columns = np.bincount(outputs.noises.label[columns], minlength=len(noise))
+        value += part + 0.5 * float(of_columns @ np.log(2.0 * np.pi * noise))
+        of_noise += by_column + 0.5 * of_columns
         if all_rows:
             G += centre(slope)
         else:

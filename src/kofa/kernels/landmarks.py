@@ -112,8 +112,6 @@ def choose(
     """
     if how == "random" or (kernel.diagonal(X[:1]) is None and not isinstance(kernel, Precomputed)):
         return np.sort(rng.choice(index, n, replace=False))
-    if len(index) > tuning.LANDMARK_CANDIDATES * n:
-        index = np.sort(rng.choice(index, tuning.LANDMARK_CANDIDATES * n, replace=False))
 
     def column(i: int) -> Array:
         return np.asarray(kernel(X[index], kernel.landmarks(X, index[[i]]))[:, 0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,21 +48,19 @@ def learn(
     landmarks: Sequence[Array],
     outputs: Outputs,
     max_iter: int | None = None,
-    fixed: np.random.Generator | None = None,
 ) -> Learnt:
     """The most likely kernels given the outputs.
 
     Parameters
     ----------
     kernels : one per input
-    inputs : arrays (n, D_m) of the same rows, scaled
+    inputs : arrays (n, D_m) of the same rows, scaled; in any order, of which the first serve
+        where some are enough
     landmarks : the same rows as the kernels want them for their second argument
     outputs : what they are to explain
     max_iter : most steps for relevances; None is `tuning.RELEVANCE_STEPS`
-    fixed : copies of it choose rows where some are enough, always the same; None is a fixed seed
     """
-    fixed = np.random.default_rng(0) if fixed is None else fixed
-    learner = _Learner(kernels, inputs, landmarks, outputs, fixed)
+    learner = _Learner(kernels, inputs, landmarks, outputs)
     with threads_for(float(len(outputs.Y)) ** 3):
         objective, theta = learner.alike()
         learnt = objective.learnt(theta)
@@ -83,49 +80,28 @@ def learn(
     return Learnt(learnt, v, noise, value)
 
 
-def _most_likely(objective: Objective, fixed: np.random.Generator) -> Array:
-    """θ from the best widths for each start of the weights, of which the better one goes on."""
-    few = _on_some(objective, tuning.RACE_ROWS, fixed)
+def _most_likely(objective: Objective) -> Array:
+    """θ from the start that leads furthest on some of the rows."""
+    few = objective.some(np.arange(min(tuning.RACE_ROWS, len(objective.outputs.Y))))
 
     def cost(theta: Array) -> float:
         return few.negative(theta)[0]
 
-    by_cost = [sorted(widths, key=cost) for widths in starts(objective)]
-    begin, max_iter = by_cost[0][0], tuning.LEARNING_STEPS
-    if _has_relevance(objective):
-        tried = [few.maximise(first, tuning.LOG_RACE_STEPS) for first, *_ in by_cost]
-        begin, max_iter = min(tried, key=cost), tuning.LOG_RELEVANCE_STEPS
-    theta = objective.maximise(begin, max_iter, tuning.LEARNING_GAIN)
-    others = [start for _, *rest in by_cost for start in rest]
-    if others and objective.says_nothing(theta):
-        tried = [theta, *(objective.maximise(start, tuning.LEARNING_STEPS) for start in others)]
-        theta = min(tried, key=objective.fair_cost)
-    return theta
-
-
-def _on_some(objective: Objective, most: int, fixed: np.random.Generator) -> Objective:
-    """The objective on at most so many of its rows."""
-    n = len(objective.outputs.Y)
-    if n <= most:
-        return objective
-    return objective.some(np.sort(deepcopy(fixed).choice(n, most, replace=False)))
-
-
-def _has_relevance(objective: Objective) -> bool:
-    return any(isinstance(source, LogRelevance) for source in objective.sources)
+    first, *others = starts(objective)
+    tried = [min(widths, key=cost) for widths in (first, *others)] if others else first
+    if len(tried) > 1:
+        tried = [few.maximise(one, tuning.START_STEPS) for one in tried]
+    return objective.maximise(min(tried, key=cost), tuning.LEARNING_STEPS, tuning.LEARNING_GAIN)
 
 
 def starts(objective: Objective) -> list[list[Array]]:
     """θ with all widths at a few multiples of their medians, for each start of the weights."""
     sources, rest = objective.sources, objective.begin[objective.ends[-1] :]
     moves = any((source.at(2.0) != source.begin).any() for source in sources)
-    factors = tuning.LOG_START_WIDTHS if _has_relevance(objective) else tuning.START_WIDTHS
-    widths = [
-        np.concatenate([source.at(factor) for source in sources])
-        for factor in (factors if moves else (1.0,))
-    ]
+    factors = tuning.START_WIDTHS if moves else (1.0,)
+    widths = [np.concatenate([source.at(factor) for source in sources]) for factor in factors]
     shares = [np.full(len(sources), 1.0)]
-    if _has_relevance(objective) and len(sources) > 1:
+    if len(sources) > 1 and any(isinstance(source, LogRelevance) for source in sources):
         shares.append(np.array([tuning.START_SHARES[_kind(source)] for source in sources]))
     noise = np.zeros(len(rest) - len(sources))
     return [
@@ -148,12 +124,11 @@ class _Learner:
     inputs: Sequence[Array]
     landmarks: Sequence[Array]
     outputs: Outputs
-    fixed: np.random.Generator
 
     def alike(self) -> tuple[Objective, Array]:
         given = zip(self.kernels, self.inputs, self.landmarks, strict=True)
         objective = Objective([_first(*one) for one in given], self.outputs)
-        return objective, _most_likely(objective, self.fixed)
+        return objective, _most_likely(objective)
 
     def start(self, alike: Objective, theta: Array, factor: float) -> tuple[Objective, Array]:
         """The objective in which λ varies too, and a width at which all features count alike."""
@@ -217,11 +192,7 @@ class _Learner:
         and 144 labels. With many features it has to be better by more than chance.
         """
         n = len(self.outputs.Y)
-        order = deepcopy(self.fixed).permutation(n)
-        rest, most = (
-            np.sort(order[: n // tuning.RELEVANCE_HELD_OUT]),
-            np.sort(order[n // tuning.RELEVANCE_HELD_OUT :]),
-        )
+        rest, most = np.split(np.arange(n), [n // tuning.RELEVANCE_HELD_OUT])
         if len(rest) < tuning.RELEVANCE_FEWEST_HELD_OUT:
             return False
         some = _Learner(
@@ -229,7 +200,6 @@ class _Learner:
             [X[most] for X in self.inputs],
             [V[most] for V in self.landmarks],
             self.outputs.some(most),
-            self.fixed,
         )
         alike, theta = some.alike()
         objective, begin = some.race(alike, theta, factor)

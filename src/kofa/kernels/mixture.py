@@ -74,8 +74,8 @@ class Mixture(Kernel):
     def needs_rows(self) -> bool:
         return any(kernel.needs_rows for kernel in self.kernels)
 
-    def on(self, X: Array, rng: np.random.Generator) -> Mixture:
-        return replace(self, kernels=tuple(kernel.on(X, rng) for kernel in self.kernels))
+    def on(self, X: Array) -> Mixture:
+        return replace(self, kernels=tuple(kernel.on(X) for kernel in self.kernels))
 
     def resolve(self, V: Array) -> Mixture:
         kernels = tuple(kernel.resolve(V) for kernel in self.kernels)

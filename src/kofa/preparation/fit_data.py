@@ -25,6 +25,7 @@ from kofa.kernels.mixture import kernel_name
 from kofa.kernels.outputs import Outputs
 from kofa.likelihoods.base import Likelihood
 from kofa.linalg import Array, BoolArray, Groups, IntArray
+from kofa.predictive.keys import keys_of_rows, ranks
 from kofa.preparation.table_checks import check_table, square
 from kofa.views import View
 
@@ -173,16 +174,34 @@ class FitData:
             return self.scaling[name].complete(np.asarray(values)), rows
         return self.scaling[name].complete(values[rows]), np.arange(len(rows))
 
-    def on_rows(self, name: str, kernel: Kernel, rng: np.random.Generator) -> Kernel:
-        """A kernel with what it needs of all rows of a view."""
+    def on_rows(self, name: str, kernel: Kernel) -> Kernel:
+        """A kernel with what it needs of all rows of a view, or of as many as it can take."""
         if not kernel.needs_rows:
             return kernel
         table = self.tables[name]
         if is_on_disk(table.values):
             what = f"the {kernel_name(kernel)} kernel compares all samples, which are on disk"
             raise DeclarationError(what, name, cure="choose another kernel, or engine='memory'")
-        values = table.values[self.rows_seen(name)]
-        return kernel.on(self.scaling[name].complete(values), rng)
+        rows = self.draw_rows(name, np.flatnonzero(self.rows_seen(name)), tuning.DIFFUSION_ROWS)
+        return kernel.on(self.scaling[name].complete(table.values[np.sort(rows)]))
+
+    @cached_property
+    def keys(self) -> IntArray:
+        """A random number for each sample, from all that is known of it."""
+        tables = {source: self.tables[name] for name, source in self.sources.items()}
+        return keys_of_rows(map(self.samples.spread, tables.values()))
+
+    def draw(self, samples: IntArray, most: int) -> IntArray:
+        """So many of some samples, drawn by what is in them, and in an order that follows from it.
+
+        All are where no more are wanted.
+        """
+        return np.asarray(samples[np.argsort(ranks(self.keys[samples]))][:most])
+
+    def draw_rows(self, name: str, rows: IntArray, most: int, seed: int = 0) -> IntArray:
+        """The same for rows of the table of a view; others with another seed."""
+        keys = self.keys[self.samples.position[name][rows]]
+        return np.asarray(rows[np.argsort(ranks(keys, seed))][:most])
 
     @cached_property
     def complete(self) -> IntArray:

@@ -29,25 +29,18 @@ class LearntKernels:
     noise: Array  # (G,): σ_g² of the outputs
 
 
-def learn_kernels(
-    fit_data: FitData, rng: np.random.Generator, fixed: np.random.Generator
-) -> LearntKernels:
+def learn_kernels(fit_data: FitData) -> LearntKernels:
     """Widths, relevances and weights of the inputs, from the outputs explained directly."""
     _check_relevance(fit_data)
-    kernels = {
-        name: fit_data.on_rows(name, kernel, rng) for name, kernel in fit_data.kernels.items()
-    }
+    kernels = {name: fit_data.on_rows(name, kernel) for name, kernel in fit_data.kernels.items()}
     plain = {name: _without_relevance(kernel) for name, kernel in kernels.items()}
     if not fit_data.targets or len(fit_data.complete) < 3 or not _anything_to_learn(fit_data):
         return LearntKernels(plain, {}, np.empty(0))
-    rows = fit_data.complete
-    if len(rows) > tuning.LEARNING_ROWS:
-        rows = np.sort(rng.choice(rows, tuning.LEARNING_ROWS, replace=False))
-    training = fit_data.training_set(rows)
-    learnt, error = _learnt(fit_data, training, kernels, fixed)
-    along = _along_unlabelled(fit_data, kernels, rng)
+    training = fit_data.training_set(fit_data.draw(fit_data.complete, tuning.LEARNING_ROWS))
+    learnt, error = _learnt(fit_data, training, kernels)
+    along = _along_unlabelled(fit_data, kernels)
     if along:
-        other, other_error = _learnt(fit_data, training, kernels | along, fixed)
+        other, other_error = _learnt(fit_data, training, kernels | along)
         learnt = other if other_error() <= tuning.UNLABELLED_GAIN * error() else learnt
     for name in kernels:
         if name in fit_data.inputs:
@@ -56,10 +49,7 @@ def learn_kernels(
 
 
 def _learnt(
-    fit_data: FitData,
-    training: TrainingSet,
-    kernels: Mapping[str, Kernel],
-    fixed: np.random.Generator,
+    fit_data: FitData, training: TrainingSet, kernels: Mapping[str, Kernel]
 ) -> tuple[LearntKernels, Callable[[], float]]:
     """What the outputs say about the kernels of the inputs, and how well left-out ones follow."""
     formulas = {name: parts(kernels.get(name, Linear())) for name in fit_data.inputs}
@@ -69,7 +59,7 @@ def _learnt(
         for part in mine
     ]
     asked, X, V = zip(*given, strict=True)
-    learnt = learn(asked, X, V, training.outputs, fixed=fixed)
+    learnt = learn(asked, X, V, training.outputs)
     found, v = iter(learnt.kernels), iter(learnt.weights.tolist())
     joined = {
         name: _joined([next(found) for _ in mine], [next(v) for _ in mine])
@@ -81,9 +71,7 @@ def _learnt(
     return LearntKernels(resolved, weights, learnt.noise), error
 
 
-def _along_unlabelled(
-    fit_data: FitData, kernels: Mapping[str, Kernel], rng: np.random.Generator
-) -> dict[str, Kernel]:
+def _along_unlabelled(fit_data: FitData, kernels: Mapping[str, Kernel]) -> dict[str, Kernel]:
     """The banks with a diffusion, where they see no fewer samples without a class than with one.
 
     Not those of sparse views: what few landmarks need has been found out for the other kernels.
@@ -91,7 +79,7 @@ def _along_unlabelled(
     if not fit_data.has_classes:
         return {}
     return {
-        name: fit_data.on_rows(name, Mixture((*parts(kernels[name]), Diffusion())), rng)
+        name: fit_data.on_rows(name, Mixture((*parts(kernels[name]), Diffusion())))
         for name in fit_data.inputs
         if name in kernels and is_bank(kernels[name]) and not fit_data.views[name].chooses_landmarks
         if fit_data.has_output[fit_data.seen(name)].mean() <= 0.5

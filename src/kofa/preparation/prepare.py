@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -151,11 +150,9 @@ class FittedView:
 
 def fit_views(fit_data: FitData, rng: np.random.Generator) -> dict[str, FittedView]:
     """Resolve scaling, landmarks and kernels of every view, once."""
-    # Of this only copies draw: rows that are chosen again and again are always the same.
-    fixed = deepcopy(rng)
-    learnt = learn_kernels(fit_data, rng, fixed)
+    learnt = learn_kernels(fit_data)
     pools = {name: pool(fit_data, name, learnt.kernels[name], rng) for name in fit_data.kernels}
-    learnt, vectors = relevance_vectors(fit_data, learnt, pools, rng, fixed)
+    learnt, vectors = relevance_vectors(fit_data, learnt, pools)
     rows = pools | {name: one.kept for name, one in vectors.items()}
     maps = {name: fit_data.kernel_map(name, learnt.kernels[name], rows[name]) for name in pools}
     for name, one in vectors.items():

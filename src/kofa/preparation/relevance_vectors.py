@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kofa import tuning
-from kofa.data.stored import Stored
 from kofa.data.tables import Table
 from kofa.errors import warn
 from kofa.kernels import landmarks
@@ -27,6 +25,8 @@ from kofa.preparation.learnt_kernels import (
     with_wider_kernels,
 )
 from kofa.preparation.table_checks import check_missing
+
+_TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +67,20 @@ def pool(fit_data: FitData, name: str, kernel: Kernel, rng: np.random.Generator)
     wanted = tuning.AUTO_LANDMARKS if declared.n == "auto" else declared.n
     if wanted == "all" or int(wanted) >= len(index):
         return index
+    seed = int(rng.integers(2**62))
     if declared.by == "random":
-        return np.sort(rng.choice(index, int(wanted), replace=False))
-    few = tuning.LANDMARK_CANDIDATES * int(wanted)  # are looked at
-    if isinstance(table.values, Stored) and len(index) > few:
-        index = np.sort(rng.choice(index, few, replace=False))
+        return np.sort(fit_data.draw_rows(name, index, int(wanted), seed))
+    index = fit_data.draw_rows(name, index, tuning.LANDMARK_CANDIDATES * int(wanted), seed)
     X, place = fit_data.some_rows(name, kernel, index)
     resolved = kernel.resolve(kernel.landmarks(X, place))
     chosen = landmarks.choose(declared.by, resolved, X, place, int(wanted), rng)
-    return chosen if isinstance(kernel, Precomputed) else index[chosen]
+    return np.sort(chosen if isinstance(kernel, Precomputed) else index[chosen])
 
 
 def relevance_vectors(
     fit_data: FitData,
     learnt: LearntKernels,
     pools: Mapping[str, IntArray],
-    rng: np.random.Generator,
-    fixed: np.random.Generator,
 ) -> tuple[LearntKernels, dict[str, Vectors]]:
     """The landmarks of sparse views that are kept, and the kernels with widths for these.
 
@@ -91,8 +88,8 @@ def relevance_vectors(
     """
     chosen: dict[str, Vectors] = {}
     if chosen_by_outputs(fit_data):
-        rows = _scoring_rows(fit_data, pools, rng)
-        learnt = _with_widths_for_few(fit_data, learnt, pools, rows, fixed)
+        rows = _scoring_rows(fit_data, pools)
+        learnt = _with_widths_for_few(fit_data, learnt, pools, rows)
         chosen |= _chosen_by_evidence(fit_data, learnt, pools, fit_data.training_set(rows))
     for name in fit_data.kernels:
         if fit_data.views[name].chooses_landmarks and name not in chosen:
@@ -154,26 +151,22 @@ def _with_widths_for_few(
     learnt: LearntKernels,
     pools: Mapping[str, IntArray],
     rows: IntArray,
-    fixed: np.random.Generator,
 ) -> LearntKernels:
     """The kernels with the widths at which the landmarks that are kept predict best.
 
-    Those that were learnt stay, unless others are better by more than chance.
+    A priori they are near those that were learnt.
     """
     asked = [part for n in chosen_by_outputs(fit_data) for part in parts(fit_data.kernels[n])]
     if not any(map(learns_width, asked)) or len(rows) < tuning.VECTOR_PARTS * tuning.VECTOR_FEWEST:
         return learnt
-    order = deepcopy(fixed).permutation(len(rows))[: tuning.LEARNING_ROWS]
-    training = fit_data.training_set(np.sort(rows[order]))
+    training = fit_data.training_set(fit_data.draw(rows, tuning.LEARNING_ROWS))
     tried = [
         with_wider_kernels(fit_data, learnt, training, factor) for factor in tuning.VECTOR_WIDTHS
     ]
-    order = deepcopy(fixed).permutation(len(training.rows))
-    errors = [_errors(fit_data, one, pools, training, order) for one in tried]
-    best = int(np.argmin([error.sum() for error in errors]))
-    gain = errors[0] - errors[best]
-    sure = gain.mean() > tuning.VECTOR_SURE * gain.std() / len(gain) ** 0.5
-    return tried[best] if sure else learnt
+    errors = [_errors(fit_data, one, pools, training) for one in tried]
+    loss = [0.5 * len(one) * np.log(max(float(one.sum()), _TINY)) for one in errors]
+    away = np.log(tuning.VECTOR_WIDTHS) / tuning.VECTOR_WIDTH_PRIOR
+    return tried[int(np.argmin(loss + 0.5 * away**2))]
 
 
 def _errors(
@@ -181,7 +174,6 @@ def _errors(
     learnt: LearntKernels,
     pools: Mapping[str, IntArray],
     training: TrainingSet,
-    order: IntArray,
 ) -> Array:
     """Σ_d (y − ŷ)² of samples, each predicted from landmarks that are chosen among others."""
     candidates, base = _candidates(fit_data, learnt, pools, training)
@@ -190,24 +182,21 @@ def _errors(
     for part in range(
         min(tuning.VECTOR_PARTS, -(-tuning.VECTOR_ENOUGH * tuning.VECTOR_PARTS // n))
     ):
-        known = np.sort(np.delete(order, np.s_[part :: tuning.VECTOR_PARTS]))
-        new = np.sort(order[part :: tuning.VECTOR_PARTS])
+        new = np.arange(part, n, tuning.VECTOR_PARTS)
+        known = np.setdiff1d(np.arange(n), new)
         squares = squared_errors(candidates, outputs.Y, learnt.noise, outputs.noises, base, known)
         errors.append((squares * outputs.seen[new]).sum(axis=1))
     return np.concatenate(errors)
 
 
-def _scoring_rows(
-    fit_data: FitData, pools: Mapping[str, IntArray], rng: np.random.Generator
-) -> IntArray:
+def _scoring_rows(fit_data: FitData, pools: Mapping[str, IntArray]) -> IntArray:
     """The samples that tell what candidates are worth: these themselves, and some others."""
     asked = np.zeros(fit_data.samples.n, dtype=bool)
     for name in chosen_by_outputs(fit_data):
         asked[fit_data.samples.position[name][pools[name]]] = True
     complete = fit_data.complete
     first, others = complete[asked[complete]], complete[~asked[complete]]
-    if len(others) > tuning.VECTOR_OTHER_ROWS:
-        others = rng.choice(others, tuning.VECTOR_OTHER_ROWS, replace=False)
+    others = fit_data.draw(others, tuning.VECTOR_OTHER_ROWS)
     return np.sort(np.concatenate([first, others]))
 
 
