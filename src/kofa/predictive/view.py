@@ -148,7 +148,7 @@ def follow(
         data.mask,
         likelihood.competing,
         data.typical,
-        partial(surprise, data),
+        None if likelihood.has("log_predictive") else partial(surprise, data),
     )
     return left.regression, calibrate(data, left)
 
