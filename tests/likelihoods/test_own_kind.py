@@ -41,7 +41,9 @@ class CrossEntropy(Likelihood):
 
     def log_predictive(self, targets, mean, variance):
         p = np.clip(average(expit, mean, variance), 1e-9, 1.0 - 1e-9)
-        return targets * np.log(p) + (1.0 - targets) * np.log1p(-p)
+        rise = average(lambda eta: expit(eta) * expit(-eta), mean, variance)
+        value = targets * np.log(p) + (1.0 - targets) * np.log1p(-p)
+        return value, (targets - p) / (p * (1.0 - p)) * rise
 
 
 class Shares(CrossEntropy):

@@ -28,6 +28,15 @@ def of_ones(X, t):
     return inputs, data, found
 
 
+def of_labels(X, label, n_classes):
+    inputs = Inputs(len(X), {"x": Source.of(X)}, {"x": 1.0})
+    likelihood = Multinomial(n_classes)
+    data = Observed.of(likelihood.encode(label[:, None].astype(float)), likelihood)
+    kappa = np.ones(n_classes)
+    args = (data.tangent, kappa, data.mask, True, data.typical, None)
+    return likelihood, data, regress(inputs.spectrum, *args)
+
+
 def test_left_out_eta_is_that_of_a_fit_without_the_row():
     X, t, _ = problem(80, 4, 1)
     _, _, left = of_ones(X, t)
@@ -80,13 +89,54 @@ def test_classes_have_one_scale():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     label = np.argmax(X[:, :3] + 0.5 * rng.normal(size=(200, 3)), axis=1)
-    likelihood = Multinomial(3)
-    data = Observed.of(likelihood.encode(label[:, None].astype(float)), likelihood)
-    inputs = Inputs(200, {"x": Source.of(X)}, {"x": 1.0})
-    seen = np.ones((200, 3), dtype=bool)
-    ones = np.ones(3)
-    left = regress(inputs.spectrum, data.tangent, ones, seen, True, data.typical, None)
+    likelihood, data, left = of_labels(X, label, 3)
     assert np.ptp(left.regression.scale) == pytest.approx(0.0, abs=1e-12)
     found = calibrate(data, left)
     p = likelihood.probability(*found.of(left.eta, left.variance))
     assert (np.argmax(p, axis=1) == label).mean() > 0.7
+
+
+def test_slope_and_centre_of_rare_classes_are_found_at_once():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 40))
+    label = (X[:, :10].sum(axis=1) > 5.5).astype(float)
+    assert 10 < label.sum() < 30
+    _, data, left = of_labels(X, label, 2)
+
+    def loss(slope, centre):
+        score, _ = data.likelihood.log_predictive(
+            data.values, centre + slope * (left.eta - left.regression.mean), left.variance
+        )
+        return -score.sum()
+
+    found = calibrate(data, left)
+    best = loss(found.slope, found.centre)
+    alone = min(loss(slope, found.bias) for slope in np.geomspace(0.3, 30.0, 30))
+    assert best < 0.9 * alone
+    for factor in (0.5, 2.0):
+        assert loss(factor * found.slope, found.centre) > best
+        assert loss(found.slope, factor * found.centre) > best
+
+
+def test_two_classes_have_the_scale_of_ones_and_zeros():
+    X, t, _ = problem(300, 5, 1)
+    _, _, ones = of_ones(X, t)
+    _, _, classes = of_labels(X, t[:, 0], 2)
+    np.testing.assert_allclose(classes.regression.scale, ones.regression.scale[0], rtol=0.15)
+
+
+@pytest.mark.parametrize("likelihood", [Bernoulli(3), Multinomial(3)])
+def test_the_slope_of_a_log_probability_is_its_derivative(likelihood):
+    rng = np.random.default_rng(6)
+    mean, variance = rng.normal(size=(20, 3)), rng.uniform(0.1, 4.0, size=(20, 3))
+    targets = np.eye(3)[rng.integers(3, size=20)]
+    step = 1e-5 * np.eye(3)
+    moved = [
+        sum(
+            sign * likelihood.log_predictive(targets, mean + sign * one, variance)[0].sum(axis=1)
+            for sign in (1.0, -1.0)
+        )
+        for one in step
+    ]
+    slope = likelihood.log_predictive(targets, mean, variance)[1]
+    np.testing.assert_allclose(slope, np.stack(moved, axis=1) / 2e-5, rtol=1e-4, atol=1e-6)

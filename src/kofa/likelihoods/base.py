@@ -117,8 +117,11 @@ class Likelihood:
         """Probability of a one, or of each class."""
         raise NotImplementedError
 
-    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
-        """Log-probability of the targets (n, D), by which probabilities are calibrated."""
+    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Log-probability of the targets, and its slope in the mean, each (n, D).
+
+        By this probabilities are calibrated.
+        """
         raise NotImplementedError
 
     def expected(self, eta: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+from scipy.special import erfcx, ndtr, ndtri
 
 from kofa.data.tables import Table
 from kofa.likelihoods.base import Likelihood, refuse
@@ -50,5 +50,7 @@ class Bernoulli(Likelihood):
     def probability(self, mean: Array, variance: Array) -> Array:
         return np.asarray(ndtr(mean / np.sqrt(1.0 + variance)))
 
-    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
-        return np.asarray(log_ndtr((2.0 * targets - 1.0) * mean / np.sqrt(1.0 + variance)))
+    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+        width = np.sqrt(1.0 + variance)
+        value, slope = self.tangent(targets, mean / width)
+        return value, slope / width

@@ -61,12 +61,7 @@ class Multinomial(Likelihood):
         return np.ones(self.n_classes)
 
     def tangent(self, targets: Array, eta: Array) -> tuple[Array, Array]:
-        label, rows = np.argmax(targets, axis=1), np.arange(len(eta))
-        log_p, pressure = _race(eta, np.ones(eta.shape), label, NODES)
-        value, slope = np.zeros(eta.shape), -pressure
-        slope[rows, label] = pressure.sum(axis=1)
-        value[rows, label] = log_p
-        return value, slope
+        return self.log_predictive(targets, eta, np.zeros(eta.shape))
 
     def at_mean(self, mean: Array) -> Array:
         """Where these are the probabilities, by Newton's method for each class.
@@ -97,11 +92,14 @@ class Multinomial(Likelihood):
         p = np.exp(np.stack(log_p, axis=1))
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
-    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> Array:
-        value, label = np.zeros(mean.shape), np.argmax(targets, axis=1)
-        log_p, _ = _race(mean, np.sqrt(1.0 + variance), label, NODES)
-        value[np.arange(len(mean)), label] = log_p
-        return value
+    def log_predictive(self, targets: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+        label, rows = np.argmax(targets, axis=1), np.arange(len(mean))
+        sigma = np.sqrt(1.0 + variance)
+        log_p, pressure = _race(mean, sigma, label, NODES)
+        value, slope = np.zeros(mean.shape), -pressure / sigma
+        slope[rows, label] = -slope.sum(axis=1)
+        value[rows, label] = log_p
+        return value, slope
 
 
 _AT_MEAN_STEPS = 60  # errors halve with each

@@ -1,24 +1,26 @@
 """How far η may be trusted, by what all other rows say of each row of the fit.
 
-One number per view multiplies what the other views say of η: the one with which left-out values
-are best predicted. On average over the rows, ones of a column are predicted as often as they occur,
-(ones + ½) / (n + 1), so that a column that had none may have one yet. Counts of one rate vary as a
-Poisson's do; whatever else makes them differ is a variance of η.
+What the other views say of η is multiplied by one number per view, and moved by one per column:
+those with which left-out values are best predicted. Both are found at once: where ones are rare, a
+steeper η is best only if it is a higher one too. On average over the rows, ones of a column are
+then predicted as often as they occur, (ones + ½) / (n + 1), so that a column that had none may have
+one yet. Counts of one rate vary as a Poisson's do; whatever else makes them differ is a variance
+of η.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from kofa.linalg import LOG_2PI, Array
 from kofa.predictive.observed import Observed
 from kofa.predictive.tangent import LeftOut
 
-_PRIOR, _LIMITS = 1.0, (-3.0, 5.0)  # of the logarithm of the slope
+_LIMITS = (-3.0, 5.0)  # of the logarithm of the slope
 _ROUNDS = 12
 _WILD = 2.0  # deviations beyond which a count counts as this far
 _TINY = 1e-100
@@ -40,48 +42,57 @@ class Calibration:
 def calibrate(data: Observed, left: LeftOut) -> Calibration:
     """From what rows of the fit would have been predicted."""
     likelihood, bias = data.likelihood, left.regression.mean
-    if not likelihood.has("log_predictive"):
-        extra = _overdispersion(data, left) if likelihood.has("expected") else np.zeros(len(bias))
-        return Calibration(1.0, bias, bias, extra)
-
-    def with_prior(log_slope: float) -> float:
-        at = _centred(data, left, float(np.exp(log_slope)))
-        return surprise(data, left, at) + 0.5 * (log_slope / _PRIOR) ** 2
-
-    found = minimize_scalar(with_prior, bounds=_LIMITS, method="bounded", options={"xatol": 1e-2})
-    return _centred(data, left, float(np.exp(found.x)), last=True)
+    if likelihood.has("log_predictive"):
+        return _centred(data, left, _most_likely(data, left))
+    extra = _overdispersion(data, left) if likelihood.has("expected") else np.zeros(len(bias))
+    return Calibration(1.0, bias, bias, extra)
 
 
-def surprise(data: Observed, left: LeftOut, at: Calibration | None = None) -> float:
+def surprise(data: Observed, left: LeftOut) -> float:
     """How much values surprise that are predicted from all others."""
-    if not data.likelihood.has("log_predictive"):
-        return -float(data.tangent(left.eta)[0].sum())
-    layer = (left.eta, left.variance) if at is None else at.of(left.eta, left.variance)
-    score = data.likelihood.log_predictive(data.values, *layer)
-    return -float(np.where(data.mask, score, 0.0).sum())
+    return -float(data.tangent(left.eta)[0].sum())
 
 
-def _centred(data: Observed, left: LeftOut, slope: float, last: bool = False) -> Calibration:
-    """With this slope, and the centre at which ones are predicted as often as they occur.
+def _most_likely(data: Observed, left: LeftOut) -> Calibration:
+    """σ η + δ with which left-out values surprise least.
+
+    A priori log σ and δ of every column are N(0, 1).
+    """
+    bias = left.regression.mean
+
+    def cost(x: Array) -> tuple[float, Array]:
+        slope = float(np.exp(x[0]))
+        score, rise = data.likelihood.log_predictive(
+            data.values, slope * left.eta + x[1:], left.variance
+        )
+        rise = np.where(data.mask, rise, 0.0)
+        value = float(np.where(data.mask, score, 0.0).sum()) - 0.5 * float(x @ x)
+        along = slope * float(np.vdot(rise, left.eta))
+        return -value, x - np.append(along, rise.sum(axis=0))
+
+    bounds = [_LIMITS, *[(None, None)] * len(bias)]
+    begin = np.zeros(1 + len(bias))
+    found = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+    slope = float(np.exp(found.x[0]))
+    none = np.zeros(len(bias))
+    return Calibration(slope, found.x[1:] + slope * bias, bias, none)
+
+
+def _centred(data: Observed, left: LeftOut, found: Calibration) -> Calibration:
+    """With the centre at which ones are predicted as often as they occur.
 
     Φ^-1 of the mean of probabilities rises with the centre, and by no more than it over √(1 + the
-    least variance): each step leads nearer. Classes, of which this takes long, only at `last`.
+    least variance): each step leads nearer.
     """
-    likelihood, bias = data.likelihood, left.regression.mean
-    none = np.zeros(len(bias))
-    centred = likelihood.has("at_mean") and likelihood.has("probability")
-    if not centred or (likelihood.competing and not last):
-        return Calibration(slope, bias, bias, none)
+    likelihood = data.likelihood
+    if not (likelihood.has("at_mean") and likelihood.has("probability")):
+        return found
     n = np.maximum(data.mask.sum(axis=0), 1.0)
-    wanted = data.typical
-    found = Calibration(slope, bias if likelihood.competing else wanted, bias, none)
-    pace = np.sqrt(1.0 + left.variance.min(axis=0))
+    wanted, pace = data.typical, np.sqrt(1.0 + left.variance.min(axis=0))
     for _ in range(_ROUNDS):
         p = likelihood.probability(*found.of(left.eta, left.variance))
         p = np.clip(np.where(data.mask, p, 0.0).sum(axis=0) / n, 1e-12, 1.0 - 1e-12)
-        found = Calibration(
-            slope, found.centre + pace * (wanted - likelihood.at_mean(p)), bias, none
-        )
+        found = replace(found, centre=found.centre + pace * (wanted - likelihood.at_mean(p)))
     return found
 
 

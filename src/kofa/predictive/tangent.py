@@ -6,8 +6,8 @@ The scale s_d of each column is found by Laplace's approximation of its evidence
 
 where log s_d ~ N(μ, ω²) for all columns of a view. With one w̄ for all rows one decomposition of K
 serves all columns and scales. What a row has said itself is taken back by a step of Newton's. As
-Laplace's approximation takes flat tails for noise, all s_d are multiplied by one number: that with
-which left-out values are predicted best.
+Laplace's approximation takes flat tails for noise, all s_d of counts are multiplied by one number:
+that with which left-out values are predicted best. (Probabilities are calibrated instead.)
 """
 
 from __future__ import annotations
@@ -54,12 +54,15 @@ class Mode:
     bends: Array  # (n, D): −g″
     bend: Array  # (D,): w̄
 
-    def evidence(self, e: Array, s: Array, n_seen: Array) -> Array:
-        """Laplace's approximation, by column."""
-        share = n_seen / len(self.eta)
-        return np.asarray(
-            self.value - 0.5 * np.log1p(s * share * self.bend * e[:, None]).sum(axis=0)
-        )
+    def evidence(self, e: Array, s: Array, n_seen: Array, together: bool) -> Array:
+        """Laplace's approximation, by column.
+
+        Of D columns that compete, D − 1 directions bend, D/(D − 1) as much as the columns do.
+        """
+        D, share = len(s), n_seen / len(self.eta)
+        free = (D - 1.0) / D if together else 1.0
+        logdet = np.log1p(s * share * self.bend / free * e[:, None]).sum(axis=0)
+        return np.asarray(self.value - 0.5 * free * logdet)
 
 
 def _mode(
@@ -140,7 +143,7 @@ def regress(
     for log_s in LOG_SCALES:
         s = np.full(D, np.exp(log_s)) / kappa
         mode = _mode(spectrum, tangent, s, kappa, mode, seen, together, typical)
-        values.append(mode.evidence(spectrum.e, s, n_seen))
+        values.append(mode.evidence(spectrum.e, s, n_seen, together))
     log_s = _most_likely(np.array(values), together)
 
     def at(level: float, begin: Mode) -> tuple[Mode, LeftOut]:

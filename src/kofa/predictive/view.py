@@ -251,7 +251,7 @@ def follow(
         data.mask,
         likelihood.competing,
         data.typical,
-        partial(surprise, data),
+        None if likelihood.has("log_predictive") else partial(surprise, data),
     )
     variance = left.variance + left.regression.noise
     stand_in = np.where(data.mask, data.pull(left.eta, left.variance) * variance, np.nan)
