@@ -100,7 +100,18 @@ def _prepared(fit_data: FitData, rng: np.random.Generator) -> dict[str, FittedVi
         kernelized, output = name in fit_data.kernels, name in fit_data.outputs
         role = Role(name, kernelized, output, view.sparse, view.noise == "column")
         found[name] = replace(found[name], role=role)
+        if learns_relevance(view.kernel):
+            found[name] = _all_alike(found[name])
     return found
+
+
+def _all_alike(view: FittedView) -> FittedView:
+    """Before it is learnt, λ of all features is one."""
+    encoder = view.encoder
+    assert isinstance(encoder, KernelMap)
+    assert isinstance(encoder.kernel, Weighted)
+    kernel = replace(encoder.kernel, relevance=(1.0,) * encoder.V.shape[1])
+    return replace(view, encoder=replace(encoder, kernel=kernel))
 
 
 def _plain(view: View) -> View:
@@ -241,7 +252,7 @@ def by_reconstruction(view: FittedView, values: Array, told: Array) -> Kernel:
     assert isinstance(kernel, Weighted)
     X = view.encoder.scaling.complete(values[present])
     source = Relevance(replace(kernel, relevance=None), X, view.encoder.V, free_width=True)
-    begin = np.sqrt(np.asarray(kernel.relevance or np.ones(X.shape[1]), dtype=float))
+    begin = np.sqrt(np.asarray(kernel.relevance, dtype=float))
     theta = np.array([begin[source.varies[members]].mean() for members in source.groups.members])
     if len(theta):  # else no feature varies
         theta = minimize(

@@ -98,7 +98,7 @@ def test_step_that_lowers_the_bound_is_not_taken(rng, monkeypatch):
     monkeypatch.setattr(Trail, "ahead", far_away)
     plan = Plan(roles, Settings(n_factors=3, rotate=False))
     after = loop.iterate(engine, plan, before, lambda _: False)
-    plain = loop._step(engine, before.state, before.Z)
+    plain = loop.one_step(engine, before.state, before.Z)
     assert after.lower_bound == plain.bound.total >= before.lower_bound
     assert len(after.trail.steps) == 2  # what led there is forgotten
 
