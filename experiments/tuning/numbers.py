@@ -9,7 +9,7 @@ from typing import Any
 
 from kofa import tuning
 
-SHARES = ("OUTPUT_START_NOISE", "PRUNING_MARGIN", "UNLABELLED_GAIN")  # which stay below one
+SHARES = ("PRUNING_MARGIN", "UNLABELLED_GAIN")  # which stay below one
 ABOVE = {"ROTATION_PACE": 1.0}  # the part above this is halved or doubled
 
 

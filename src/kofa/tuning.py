@@ -1,7 +1,8 @@
 """Every number that changes an answer, with the reason for it.
 
-Numbers that only guard against rounding, or that trade memory for speed, stay where they are used.
-What was chosen on which data is in docs/tuning.md, and what half and twice of each number do.
+Numbers that only guard against rounding, or that trade memory for speed, stay where they are used;
+those that bound memory and time come last. What was chosen on which data is in docs/tuning.md, and
+what half and twice of each number do.
 """
 
 from __future__ import annotations
@@ -25,13 +26,8 @@ LEAST_CURVATURE_RATIO: Final = 0.01
 ROTATION_PACE: Final = 1.3
 # Where a run goes on from an earlier one, which has rotated often, the first comes then.
 LATER_ROTATION: Final = 20.0
-# The last iterations, from which the next is foreseen (15 save a tenth more iterations on `cll`, 5
-# cost as much; each has to be remembered), and how many times as far a step may go that grows.
-ACCELERATION_STEPS: Final = 8
+# How many times as far a step may go that grows.
 LONGEST_LEAP: Final = 10.0
-# More numbers of one kind than this are remembered in single precision, or they would take more
-# memory than the data; where an iteration begins is then foreseen to 1e-7 of its steps.
-LONG_STEP: Final = 2**17
 
 # ---------------------------------------------------------------- priors and the start
 
@@ -39,10 +35,8 @@ LONG_STEP: Final = 2**17
 BROAD_PRIOR: Final = 1e-6
 # No column is known better than to a thousandth of its spread, a priori.
 NOISE_FLOOR: Final = 1e-6
-# Shares of a view's variance that start as noise, at least: of an input without a kernel, of an
-# output.
-PRIMAL_START_NOISE: Final = 0.1
-OUTPUT_START_NOISE: Final = 0.5
+# Share of the variance of a view without a kernel that starts as noise, at least.
+START_NOISE: Final = 0.1
 # A kernel is computed, not measured: where it feeds outputs (`Role.exact`) its only noise is what
 # the factors leave out at the start, or this share of its variance, with which the bound still has
 # eight digits. A prior worth so many times the data holds it there.
@@ -53,21 +47,8 @@ GRAM_JITTER: Final = 1e-8
 
 # ---------------------------------------------------------------- the number of factors
 
-# Where it is not set: the most factors.
-MOST_FACTORS: Final = 300
-# Where each iteration would visit more samples than this, the factors of so many are found first.
-MANY_SAMPLES: Final = 20_000
-FIRST_SAMPLES: Final = 10_000
-# Columns with holes of their own have a covariance of their weights each. Where the number of
-# factors is not set, it is limited so that all of these have at most so many numbers (.5 GB; a fit
-# holds a few times that): 115 factors of 5,000 such columns, 26 of 95,000.
-MOST_COVARIANCES: Final = 2**26
 # A factor goes where its information is below this share of the edge of the noise spectrum.
 PRUNING_MARGIN: Final = 0.9
-# Iterations after which the bound has to be higher with fewer factors, or they stay.
-TRIAL_ITERATIONS: Final = 12
-# The same for one factor more than are allowed, before a warning says that the bound would like it.
-CEILING_ITERATIONS: Final = 60
 # Where they do, so many of the next weakest are left out one by one on trial (breast cancer: 15
 # factors have a bound .2 % higher than 16, and without the weakest it takes 85 iterations to see).
 NEXT_WEAKEST: Final = 3
@@ -80,32 +61,13 @@ COLUMNS_PER_FACTOR: Final = 5.0
 EARLY_TOL: Final = 1000.0
 COARSE_TOL: Final = 10.0
 
-# ---------------------------------------------------------------- outputs and missing views
-
-# The most factors of the other views from which a view is predicted, and the sweeps that find them.
-MOST_READ_OUT: Final = 100
-READ_OUT_SWEEPS: Final = 5
-
-# ---------------------------------------------------------------- holes
-
-# Landmarks whose values are tried in the holes of a row.
-HOLE_DONORS: Final = 50
-
 # ---------------------------------------------------------------- learning of kernels
 
-# The objective is cubic in the rows; a kernel needs no more than this.
-LEARNING_ROWS: Final = 1000
-# Rows from which a median distance is taken.
-MEDIAN_ROWS: Final = 1000
 # The search starts from these widths, times the median distance, and this noise.
 START_WIDTHS: Final = (0.3, 1.0, 3.0)
 LEARNING_START_NOISE: Final = 0.3
-LEARNING_STEPS: Final = 30
-# Steps and rows after which starts are compared (with 200 rows, R² of atp7d is .005 lower on folds
-# of seeds 1 to 3). The best goes on with all rows, until so many steps together gain less than so
-# many nats: on slump and edm after half of the steps.
-START_STEPS: Final = 10
-RACE_ROWS: Final = 300
+# The best start goes on with all rows, until so many steps together gain less than so many nats: on
+# slump and edm after half of the steps.
 LEARNING_PATIENCE: Final = 4
 LEARNING_GAIN: Final = 0.1
 LOG_WIDTH_LIMITS: Final = (-5.0, 5.0)
@@ -134,10 +96,8 @@ ROW_CENTRED_FROM: Final = 10
 # Unless features are to be switched off, √λ is a priori within this of one, so that thousands of
 # features cannot follow the noise of a few hundred samples.
 RELEVANCE_PRIOR: Final = 0.8
-RELEVANCE_STEPS: Final = 300
 # Starts of relevances run for a while, and the best goes on: widths times the median distance.
 RACE_WIDTHS: Final = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4)
-RACE_STEPS: Final = 20
 # Of a Laplacian kernel: log λ is a priori within this of zero.
 LOG_RELEVANCE_PRIOR: Final = 0.5
 LOG_RELEVANCE_LIMITS: Final = (-8.0, 5.0)
@@ -173,9 +133,6 @@ FEATURE_CHANCE: Final = 0.05
 # few labels wants 300 to 600).
 DIFFUSION_TIME: Final = 5.0
 LOG_TIME_LIMITS: Final = (0.0, 7.0)
-# Rows of the graph along which it spreads, and its slowest directions, which are kept.
-DIFFUSION_ROWS: Final = 2000
-DIFFUSION_DIRECTIONS: Final = 300
 # The scale of a row among duplicates, relative to the mean over all rows, at least; and how many
 # scales from the nearest row a row starts to be unlike all of them.
 GRAPH_LEAST_SCALE: Final = 0.1
@@ -185,10 +142,6 @@ UNLABELLED_GAIN: Final = 0.9
 
 # ---------------------------------------------------------------- landmarks and relevance vectors
 
-# Up to so many samples all are landmarks; kernels of more cost more than they gain.
-AUTO_LANDMARKS: Final = 2000
-# Candidates for each landmark, drawn at random before the choice: it costs a product with each.
-LANDMARK_CANDIDATES: Final = 4
 # Nats that a relevance vector has to add, and how many in a row may fail to: a few together often
 # do.
 VECTOR_PRICE: Final = 0.1
@@ -207,14 +160,61 @@ VECTOR_RESIDUAL: Final = 0.01
 VECTOR_SHARE: Final = 0.4
 VECTOR_FEW: Final = 40
 VECTOR_SMALL_POOL: Final = 200
-# Samples that tell what candidates are worth, besides these themselves.
-VECTOR_OTHER_ROWS: Final = 2000
 # The widths that are best for all rows are too narrow for few landmarks, or their faint directions
 # are lost to the factors. So these times the learnt ones are tried, by parts of the samples, each
-# predicted from the others: up to so many parts, until so many samples are predicted; parts have so
-# many samples at least. The logarithm of these factors is a priori within so much of zero.
+# predicted from the others, of so many samples at least. The logarithm of these factors is a priori
+# within so much of zero.
 VECTOR_WIDTHS: Final = (1.0, 0.7, 1.4, 2.0, 2.8)
 VECTOR_WIDTH_PRIOR: Final = 0.3
+VECTOR_FEWEST: Final = 5
+
+# ---------------------------------------------------------------- limits of memory and time
+
+# The most factors where their number is not set.
+MOST_FACTORS: Final = 300
+# Where each iteration would visit more samples than this, the factors of so many are found first.
+MANY_SAMPLES: Final = 20_000
+FIRST_SAMPLES: Final = 10_000
+# Columns with holes of their own have a covariance of their weights each. Where the number of
+# factors is not set, it is limited so that all of these have at most so many numbers (.5 GB; a fit
+# holds a few times that): 115 factors of 5,000 such columns, 26 of 95,000.
+MOST_COVARIANCES: Final = 2**26
+# The last iterations, from which the next is foreseen (15 save a tenth more iterations on `cll`, 5
+# cost as much; each has to be remembered).
+ACCELERATION_STEPS: Final = 8
+# More numbers of one kind than this are remembered in single precision, or they would take more
+# memory than the data; where an iteration begins is then foreseen to 1e-7 of its steps.
+LONG_STEP: Final = 2**17
+# Iterations after which the bound has to be higher with fewer factors, or they stay; and with one
+# factor more than are allowed, before a warning says that the bound would like it.
+TRIAL_ITERATIONS: Final = 12
+CEILING_ITERATIONS: Final = 60
+# The most factors of the other views from which a view is predicted, and the sweeps that find them.
+MOST_READ_OUT: Final = 100
+READ_OUT_SWEEPS: Final = 5
+# Landmarks whose values are tried in the holes of a row.
+HOLE_DONORS: Final = 50
+# The objective by which kernels are learnt is cubic in the rows; they need no more than this. Rows
+# from which a median distance is taken.
+LEARNING_ROWS: Final = 1000
+MEDIAN_ROWS: Final = 1000
+# The most steps of its ascent, for widths and for relevances.
+LEARNING_STEPS: Final = 30
+RELEVANCE_STEPS: Final = 300
+# Steps and rows after which starts are compared (with 200 rows, R² of atp7d is .005 lower on folds
+# of seeds 1 to 3), and steps after which those of relevances are.
+START_STEPS: Final = 10
+RACE_ROWS: Final = 300
+RACE_STEPS: Final = 20
+# Rows of the graph along which a diffusion spreads, and its slowest directions, which are kept.
+DIFFUSION_ROWS: Final = 2000
+DIFFUSION_DIRECTIONS: Final = 300
+# Up to so many samples all are landmarks. Of more, so many candidates for each are drawn at random
+# before the choice: it costs a product with each.
+AUTO_LANDMARKS: Final = 2000
+LANDMARK_CANDIDATES: Final = 4
+# Samples that tell what candidates for relevance vectors are worth, besides these themselves; parts
+# of the samples by which widths are tried, until so many samples are predicted.
+VECTOR_OTHER_ROWS: Final = 2000
 VECTOR_PARTS: Final = 4
 VECTOR_ENOUGH: Final = 300
-VECTOR_FEWEST: Final = 5

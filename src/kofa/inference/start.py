@@ -32,9 +32,7 @@ def start_view(role: Role, s: ViewStatistics, likelihood: Likelihood | None) -> 
     n, residual, total = s.n_column, expected_residual(q, s), s.y_square
     if not role.noise_per_column:
         n, residual, total = (x.sum(keepdims=True) for x in (n, residual, total))
-    least = tuning.OUTPUT_START_NOISE if role.output else tuning.PRIMAL_START_NOISE
-    if role.kernelized or role.exact:
-        least = 0.0
+    least = 0.0 if role.kernelized or role.exact else tuning.START_NOISE
     # Of a handful of columns more is rounding.
     least_held = tuning.EXACT_NOISE * max(1.0, 10.0 / n_columns)
     share = max(least_held if role.exact else tuning.NOISE_FLOOR, _ROUNDINGS * s.rounding)
