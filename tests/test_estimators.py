@@ -61,9 +61,9 @@ def test_scikit_learn_checks_pass_with_defaults(estimator, check):
 @pytest.mark.parametrize("columns", [None, {"a": [0, 1, 2], "b": [4, 3]}])
 @pytest.mark.parametrize(
     ("kernel", "within"),
-    # Searches for a width, and for weights of several views, end where the last digits of sums over
-    # blocks lead them.
-    [(None, 1e-8), (kofa.RBF(width=2.0), 1e-8), ("rbf", 1e-6)],
+    # Searches for a width, and for weights of several sources (a view without a kernel is one, its
+    # factors are another), end where the last digits of sums over blocks lead them.
+    [(None, 1e-6), (kofa.RBF(width=2.0), 1e-8), ("rbf", 1e-6)],
 )
 def test_sparse_rows_are_fitted_and_predicted_as_dense_ones(
     rng, columns, kernel, within, monkeypatch
