@@ -93,6 +93,18 @@ def test_a_study_with_another_file_or_option():
     assert kofa.load("model.kofa").views["protein"].kernel == kofa.RBF(3.0)
 
 
+@pytest.mark.usefixtures("folder")
+def test_the_papers_own_model_is_fitted_without_a_checkpoint():
+    study = Path("study.toml").read_text(encoding="utf-8")
+    Path("study.toml").write_text(
+        study.replace("[model]", "[model]\nas_published = true"), encoding="utf-8"
+    )
+    run("fit study.toml -o model.kofa -q --max-iter 5")
+    assert kofa.load("model.kofa").as_published
+    refused = run("fit study.toml -o other.kofa -q --checkpoint own", code=1).stderr
+    assert "takes no checkpoint" in refused
+
+
 def test_transform_is_what_the_library_gives(model):
     out = run("transform model.kofa --view rna=rna.csv").stdout
     head, first = out.splitlines()[:2]

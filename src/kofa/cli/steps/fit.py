@@ -78,6 +78,7 @@ def _fit(
     if str(to) == "-":
         raise UsageError("expected a file but got -: a model is not shown", source="--out -")
     _check_target(to, plan, "model")
+    without = checkpoint is None and bool(plan.model.get("as_published"))  # has none
     checkpoint = _checked_checkpoint(checkpoint, to, plan)
     if to.exists() and not force:
         raise FileError("this model exists", to, cure="add --force to replace it")
@@ -95,7 +96,7 @@ def _fit(
         plan.views,
         **plan.model,
         callback=watch,
-        checkpoint=checkpoint,
+        checkpoint=None if without else checkpoint,
         checkpoint_every=checkpoint_every,
     )
     began = time.perf_counter()
