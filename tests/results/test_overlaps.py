@@ -152,3 +152,14 @@ def test_columns_that_no_factor_has_seen_are_named():
     model = kofa.FactorModel({"x": kofa.Real(), "y": kofa.Real()}, outputs=["y"])
     with pytest.warns(UserWarning, match=r"'y', column 0: no sample has a value together.*'x'"):
         model.fit({"x": x, "y": y})
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_samples_of_an_output_that_does_not_vary_have_a_score():
+    """No noise is so small that its precision has no number."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(17, 4)), np.full((17, 2), np.nan)
+    y[:3], y[3:6, 0] = 1.5, 1.5
+    model = kofa.FactorModel(outputs=["y"]).fit({"x": x, "y": y})
+    assert 1.0 / model.posterior_["y"].precision.max() >= 1e-6
+    assert np.isfinite(model.score_samples({"x": x, "y": y + rng.normal(size=y.shape)})).all()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kofa import tuning
 from kofa.inference.local_step import Latent
 from kofa.inference.observations import Rows
 from kofa.inference.posterior import Gamma, Known, Precision, State, ViewPosterior, Weights
@@ -108,7 +109,7 @@ def _noise(found: Regression, view: FittedView) -> Precision:
     if view.layer.curvature is not None:
         return Known(np.broadcast_to(view.layer.curvature, found.mean.shape))
     shape = 0.5 * np.maximum(found.share * found.n_rows - 1.0, 1.0)
-    rate = shape * found.noise
+    rate = shape * np.maximum(found.noise, tuning.NOISE_FLOOR)
     if not view.role.noise_per_column:
         shape, rate = shape.sum(keepdims=True), rate.sum(keepdims=True)
     return Gamma(shape, rate)
