@@ -475,6 +475,14 @@ def test_classes_any_distance_apart(n_classes, distance):
     np.testing.assert_allclose(np.append(value, slope), 0.0, atol=1e-12)
 
 
+def test_positive_predictions_far_below_all_values_are_above_zero():
+    likelihood = LogNormal(Scaling(np.zeros(1), np.ones(1), "log"))
+    mean, variance = np.array([[-1e4], [0.0]]), np.ones((2, 1))
+    predicted = likelihood.predict(mean, variance)
+    assert (predicted > 0.0).all()
+    assert np.isfinite(likelihood.deviance(np.ones((2, 1)), predicted)).all()
+
+
 def test_positive_predictions_far_out_are_the_largest_numbers():
     likelihood = LogNormal(Scaling(np.zeros(1), np.ones(1), "log"))
     mean, variance = (

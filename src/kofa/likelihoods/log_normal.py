@@ -52,9 +52,9 @@ class LogNormal(Gaussian):
         return super().log_unit(values) - np.log(values[:, self.varies])
 
 
-_LARGEST_LOG = 709.0  # of a number
+_LEAST_LOG, _LARGEST_LOG = -708.0, 709.0  # of a number
 
 
 def _exp(x: Array) -> Array:
-    """e^x, or the largest number where that is larger."""
-    return np.exp(np.minimum(x, _LARGEST_LOG))
+    """e^x, or the largest number where that is larger, and the least above zero."""
+    return np.exp(np.clip(x, _LEAST_LOG, _LARGEST_LOG))
